@@ -1,0 +1,1 @@
+"""Where weights come from: what can be named, and how it is loaded."""

@@ -1,0 +1,92 @@
+"""REALIGN_* and GRADIO_SERVER_* variables, read once at the start; nothing else reads the environment."""
+
+import getpass
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+import platformdirs
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+
+from realign.errors import InvalidInput
+
+EMBEDDED = "smollm2-135m-instruct"
+
+
+class Settings(BaseModel):
+    """How this installation is set up. Each field is the variable `REALIGN_<NAME>` unless its text names another."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    home: Path
+    """Folder for everything that is kept: database, runs, models. Default: the platform's user data folder."""
+    model_cache: Path
+    """Folder for converted model weights. Default: `models` under the home folder."""
+    policy: str = EMBEDDED
+    """The model being aligned: a catalogue name, Hub id, local folder, or `http://host:port/v1#model` for a server."""
+    reviser: str = EMBEDDED
+    """The model that improves answers; same forms as the policy. The same name shares one copy in memory."""
+    device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
+    """Where models run. `auto` takes a GPU when there is one."""
+    precision: Literal["auto", "bf16", "fp32"] = "auto"
+    """Number format of the weights. `auto` is bf16 where the device supports it."""
+    api_key: SecretStr | None = None
+    """Key for OpenAI-compatible servers; never stored or logged."""
+    annotator: str = Field("annotator", min_length=1)
+    """Name written into decisions made here. Default: the login name."""
+    host: str = "127.0.0.1"
+    """Address to listen on; the variable is `GRADIO_SERVER_NAME`."""
+    port: int = Field(7860, ge=1, le=65535)
+    """Port to listen on; the variable is `GRADIO_SERVER_PORT`."""
+    trusted_hosts: tuple[str, ...] = ("localhost", "127.0.0.1", "[::1]")
+    """Comma-separated host names this page may be reached under; `*` allows any."""
+    trust_proxy: bool = False
+    """`1` believes `X-Forwarded-*` headers; only behind a proxy that sets them itself."""
+
+    @property
+    def database(self) -> str:
+        """SQLAlchemy address of the database."""
+        return f"sqlite:///{self.home / 'realign.sqlite3'}"
+
+    @property
+    def runs(self) -> Path:
+        """Folder that holds one folder per run."""
+        return self.home / "runs"
+
+
+def load_settings(environ: Mapping[str, str]) -> Settings:
+    """Read the settings from `environ`; raise `InvalidInput` naming the variable that cannot be taken."""
+    values: dict[str, object] = {}
+    for name in Settings.model_fields:
+        variable = VARIABLES[name]
+        if environ.get(variable):
+            values[name] = environ[variable]
+    home = Path(str(values.get("home") or platformdirs.user_data_dir("realign-studio"))).expanduser().absolute()
+    values["home"] = home
+    values.setdefault("model_cache", home / "models")
+    values.setdefault("annotator", _login_name())
+    if isinstance(values.get("trusted_hosts"), str):
+        values["trusted_hosts"] = tuple(
+            part.strip() for part in str(values["trusted_hosts"]).split(",") if part.strip()
+        )
+    if environ.get("SPACE_ID"):
+        values.setdefault("trusted_hosts", ("localhost", "127.0.0.1", environ.get("SPACE_HOST", "*.hf.space")))
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name = str(first["loc"][0])
+        raise InvalidInput(f"The variable {VARIABLES[name]} cannot be used: {first['msg']}.") from error
+
+
+VARIABLES = {
+    name: {"host": "GRADIO_SERVER_NAME", "port": "GRADIO_SERVER_PORT"}.get(name, f"REALIGN_{name.upper()}")
+    for name in Settings.model_fields
+}
+
+
+def _login_name() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):  # no entry in the user database, as in a container
+        return "annotator"
