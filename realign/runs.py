@@ -2,7 +2,7 @@
 
     run.json        kind, title, config, parents, versions; never changed
     inputs/*.jsonl  what the run works on, frozen when the run is created
-    launch.json     who started it and when; its existence is what makes a second launch fail
+    launch.json     who started it and when, empty until the lock is held; its existence makes a second launch fail
     status.json     replaced whole by the worker        metrics.jsonl   one object a line
     log.txt         everything the worker printed       stop            a person asked it to stop
     lock            held by the worker as a sign of life: a process id can be reused, a held lock cannot
@@ -15,6 +15,7 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -35,6 +36,9 @@ ENDED: frozenset[State] = frozenset({"finished", "stopped", "failed", "died"})
 
 MIN_FREE_BYTES = 200_000_000
 """A run is not created on a disk with less room than this: its last checkpoint would be lost."""
+
+_NAME = re.compile(r"\w[\w.-]{0,99}")
+_TERMINAL_CODE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 
 
 class RunInfo(BaseModel):
@@ -111,13 +115,20 @@ class Run:
         """Yield the frozen rows of input `name`."""
         return read_jsonl(self.path / "inputs" / f"{name}.jsonl")
 
+    def made(self, name: str) -> Iterator[dict[str, Any]]:
+        """Yield the rows of output `name` written so far; nothing while there is no such file."""
+        path = self.output / f"{name}.jsonl"
+        return read_jsonl(path) if path.exists() else iter(())
+
     def view(self) -> RunView:
         """Return state and progress as they are now."""
         info = self.info()
-        alive = self.alive()  # before the status: a worker that ends in between has then already written its last word
+        # In this order: the lock is held before a launch is written down, and until after the worker's last word is.
+        launched = self._launched()
+        alive = self.alive()
         status = self._status()
         if status is None:
-            state: State = "created" if not (self.path / "launch.json").exists() else "starting" if alive else "died"
+            state: State = "created" if not launched else "starting" if alive else "died"
             status = Status(state=state)
         state = status.state if status.state in ENDED or alive or status.state == "created" else "died"
         if state == "died":
@@ -128,15 +139,17 @@ class Run:
     def alive(self) -> bool:
         """Say whether a worker holds this run's lock."""
         try:
-            descriptor = os.open(self.path / "lock", os.O_RDWR)
+            turn, lock = (self.path / "run.json").open("rb"), (self.path / "lock").open("rb")
         except FileNotFoundError:
             return False
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(descriptor)
+        with turn, lock:
+            fcntl.flock(
+                turn, fcntl.LOCK_EX
+            )  # readers take turns, or two that look at once take each other for a worker
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
         return False
 
     def metrics(self, after: int = 0) -> list[dict[str, Any]]:
@@ -148,14 +161,21 @@ class Run:
         return [json.loads(line) for line in lines[:-1][after:] if line.strip()]
 
     def log_tail(self, size: int = 16_384) -> str:
-        """Return the end of the log, at most `size` bytes, progress bars reduced to their last state."""
+        """Return the end of the log, at most `size` bytes; colours are removed, progress bars show their last state."""
         try:
             with (self.path / "log.txt").open("rb") as file:
                 file.seek(max(0, file.seek(0, os.SEEK_END) - size))
                 text = file.read().decode("utf-8", errors="replace")
         except FileNotFoundError:
             return ""
-        return "\n".join(line.rstrip("\r").rsplit("\r", 1)[-1] for line in text.split("\n"))
+        lines = _TERMINAL_CODE.sub("", text).split("\n")
+        return "\n".join(line.rstrip("\r").rsplit("\r", 1)[-1] for line in lines)
+
+    def _launched(self) -> bool:
+        try:
+            return (self.path / "launch.json").stat().st_size > 0
+        except FileNotFoundError:
+            return False
 
     def _status(self) -> Status | None:
         try:
@@ -173,11 +193,15 @@ class LiveRun(Run):
         self._written = 0.0
 
     def claim(self) -> None:
-        """Take this run over; raise `Conflict` when a worker has had it before."""
+        """Take this run over; raise `Conflict` when a worker has had it before.
+
+        The lock stays held until this process ends, so that a worker started by hand shows signs of life too.
+        """
         try:
             os.close(os.open(self.path / "claimed", os.O_CREAT | os.O_EXCL | os.O_WRONLY))
         except FileExistsError as error:
             raise Conflict(f"Run {self.name} was started before. Start a new run with the same settings.") from error
+        fcntl.flock(os.open(self.path / "lock", os.O_RDWR | os.O_CREAT), fcntl.LOCK_SH)
         self.output.mkdir(exist_ok=True)
         self.write_status(self._current)
 
@@ -230,20 +254,22 @@ def create(
     versions: Mapping[str, str] | None = None,
     now: datetime,
     salt: str,
+    min_free_bytes: int = MIN_FREE_BYTES,
 ) -> Run:
     """Freeze `config` and `inputs` into a new run folder and return it.
 
     The folder is built aside and renamed, so that no reader ever sees half of it. Its name sorts by time; `salt` (four
-    hexadecimal digits or more) keeps two runs of one second apart. Raises `StorageFailed` when the disk is nearly full.
+    hexadecimal digits or more) keeps two runs of one second apart. Raises `StorageFailed` when the disk has less room
+    than `min_free_bytes`.
     """
     try:
         root.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(root).free
     except OSError as error:
         raise StorageFailed(f"The folder for runs {root} cannot be used: {error.strerror}.") from error
-    if free < MIN_FREE_BYTES:
+    if free < min_free_bytes:
         raise StorageFailed(
-            f"Only {free / 1e6:.0f} MB are free on the disk of {root}; a run needs {MIN_FREE_BYTES / 1e6:.0f} MB. "
+            f"Only {free / 1e6:.0f} MB are free on the disk of {root}; a run needs {min_free_bytes / 1e6:.0f} MB. "
             "Free some space, or set REALIGN_HOME to another disk."
         )
     name = f"{now:%Y%m%d-%H%M%S}-{kind}-{salt[:8]}"
@@ -268,8 +294,9 @@ def create(
         (aside / "lock").touch()
         aside.rename(root / name)
     except OSError as error:
-        shutil.rmtree(aside, ignore_errors=True)
         raise StorageFailed(f"The run could not be written to {root}: {error.strerror}.") from error
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)  # gone already when all went well
     return Run(root / name)
 
 
@@ -279,11 +306,11 @@ def launch(run: Run, environ: Mapping[str, str]) -> None:
         descriptor = os.open(run.path / "launch.json", os.O_CREAT | os.O_EXCL | os.O_WRONLY)
     except FileExistsError as error:
         raise Conflict(f"Run {run.name} was launched before. Start a new run with the same settings.") from error
-    with os.fdopen(descriptor, "w") as file:
-        json.dump({"launched": datetime.now(UTC).isoformat(), "by_pid": os.getpid()}, file)
     lock = os.open(run.path / "lock", os.O_RDWR)
     try:
         fcntl.flock(lock, fcntl.LOCK_SH)
+        with os.fdopen(descriptor, "w") as file:
+            json.dump({"launched": datetime.now(UTC).isoformat(), "by_pid": os.getpid()}, file)
         with (run.path / "log.txt").open("ab") as log:
             subprocess.Popen(
                 [sys.executable, "-m", "realign.worker", str(run.path)],
@@ -301,7 +328,7 @@ def launch(run: Run, environ: Mapping[str, str]) -> None:
 
 def load(root: Path, name: str) -> Run:
     """Return the run called `name`; raise `NotFound` where there is none."""
-    if name != Path(name).name or name.startswith("."):
+    if not _NAME.fullmatch(name):
         raise InvalidInput(f"'{name}' is not the name of a run.")
     run = Run(root / name)
     run.info()

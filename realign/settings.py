@@ -1,22 +1,29 @@
 """REALIGN_* and GRADIO_SERVER_* variables, read once at the start; nothing else reads the environment."""
 
 import getpass
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
 import platformdirs
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
 from realign.errors import InvalidInput
 
 EMBEDDED = "smollm2-135m-instruct"
 
+SILENT = {
+    "GRADIO_ANALYTICS_ENABLED": "False",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+}
+
 
 class Settings(BaseModel):
     """How this installation is set up. Each field is the variable `REALIGN_<NAME>` unless its text names another."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, hide_input_in_errors=True)
 
     home: Path
     """Folder for everything that is kept: database, runs, models. Default: the platform's user data folder."""
@@ -43,6 +50,14 @@ class Settings(BaseModel):
     trust_proxy: bool = False
     """`1` believes `X-Forwarded-*` headers; only behind a proxy that sets them itself."""
 
+    @field_validator("api_key")
+    @classmethod
+    def _fits_a_header(cls, key: SecretStr | None) -> SecretStr | None:
+        bare = key.get_secret_value().strip() if key else ""
+        if not (bare.isascii() and bare.isprintable()):
+            raise ValueError("a key consists of plain letters, digits and signs, without a line break inside")
+        return SecretStr(bare) if bare else None
+
     @property
     def database(self) -> str:
         """SQLAlchemy address of the database."""
@@ -63,7 +78,7 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
             values[name] = environ[variable]
     home = Path(str(values.get("home") or platformdirs.user_data_dir("realign-studio"))).expanduser().absolute()
     values["home"] = home
-    values.setdefault("model_cache", home / "models")
+    values["model_cache"] = Path(str(values.get("model_cache") or home / "models")).expanduser().absolute()
     values.setdefault("annotator", _login_name())
     if isinstance(values.get("trusted_hosts"), str):
         values["trusted_hosts"] = tuple(
@@ -76,7 +91,29 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         name = str(first["loc"][0])
-        raise InvalidInput(f"The variable {VARIABLES[name]} cannot be used: {first['msg']}.") from error
+        raise InvalidInput(
+            f"The variable {VARIABLES[name]} cannot be used: {first['msg'].removeprefix('Value error, ')}."
+        ) from error
+
+
+def from_environment() -> Settings:
+    """Read the settings from this process's environment."""
+    return load_settings(os.environ)
+
+
+def quieten() -> None:
+    """Keep the libraries of this process from reporting home; to be called before they are imported."""
+    os.environ.update(SILENT)
+
+
+def worker_environment(settings: Settings) -> dict[str, str]:
+    """Return the environment of a worker: this process's own, with the same home folder and no usage pings."""
+    fixed = {
+        "REALIGN_HOME": str(settings.home),
+        "REALIGN_MODEL_CACHE": str(settings.model_cache),
+        "PYTHONUNBUFFERED": "1",
+    }
+    return {**os.environ, **SILENT, **fixed}
 
 
 VARIABLES = {

@@ -40,16 +40,20 @@ def main(arguments: list[str]) -> int:
         run.end("failed", str(error))
         print(error, file=sys.stderr)
         return 1
-    except MemoryError:
-        run.end("failed", "Out of memory. Choose a smaller batch, shorter texts, or LoRA instead of full fine-tuning.")
-        return 1
     except Exception as error:  # the boundary: whatever happened is written down before the process ends
         traceback.print_exc()
-        run.end("failed", f"{type(error).__name__}: {error}. The log has the details.")
+        run.end("failed", _sentence(error))
         return 1
     else:
         run.end("finished", "", result)
     return 0
+
+
+def _sentence(error: Exception) -> str:
+    # By name: the GPU's own error is torch's, and a worker that drafts through a server never loads torch.
+    if type(error).__name__ in {"MemoryError", "OutOfMemoryError"}:
+        return "Out of memory. Choose a smaller batch, shorter texts, or LoRA instead of full fine-tuning."
+    return f"{type(error).__name__}: {error}. The log has the details."
 
 
 if __name__ == "__main__":

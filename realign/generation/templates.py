@@ -1,0 +1,61 @@
+"""The wording that asks for a revision, by name and version.
+
+A stored revision names its template, and training uses the same wording again: once used, a template is never
+edited; a better wording gets a new version.
+"""
+
+from typing import NamedTuple, Protocol
+
+from realign.errors import pick
+from realign.records import Chat, Message
+
+
+class Render(Protocol):
+    """Turns a prompt and its draft into the conversation that asks for a revision."""
+
+    def __call__(self, prompt: Chat, draft: str) -> Chat: ...
+
+
+class Template(NamedTuple):
+    """A named wording."""
+
+    what: str
+    render: Render
+
+
+REVISER_ROLE = (
+    "You're an AI assistant for text re-writing. Rewrite the input text so that it answers the request better: "
+    "correct, clear and to the point."
+)
+REQUEST = "Rewrite your answer to be clearer and more concise."
+
+
+def _single_turn(prompt: Chat, draft: str) -> Chat:
+    instructions = "\n\n".join(message.content for message in prompt if message.role == "system")
+    turns = [message for message in prompt if message.role != "system"]
+    if len(turns) == 1:
+        request = f"Request: {turns[0].content}"
+    else:
+        request = "\n\n".join(f"{message.role.capitalize()}: {message.content}" for message in turns)
+    if instructions:
+        request = f"Instructions: {instructions}\n\n{request}"
+    return (Message(role="system", content=REVISER_ROLE), Message(role="user", content=f"{request}\n\n{draft}"))
+
+
+def _multi_turn(prompt: Chat, draft: str) -> Chat:
+    return (*prompt, Message(role="assistant", content=draft), Message(role="user", content=REQUEST))
+
+
+TEMPLATES: dict[str, Template] = {
+    "single-turn-v1": Template(
+        "One user message holds the request and the draft; the system message asks for the revision.", _single_turn
+    ),
+    "multi-turn-v1": Template("The draft stands as the assistant's turn, the request follows.", _multi_turn),
+}
+
+DEFAULT_TEMPLATE = "single-turn-v1"
+
+
+def revision_prompt(template: str, prompt: Chat, draft: str) -> Chat:
+    """Return the conversation that asks for a revision of `draft`, in the wording called `template`."""
+    return pick(template, TEMPLATES, "template").render(prompt, draft)

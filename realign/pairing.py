@@ -1,0 +1,105 @@
+"""Which pairs a training run gets: from decisions, from ranked drafts of the policy in use, and from imported files."""
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from realign.datasets.pairs import build_pairs, on_policy_pairs
+from realign.generation.templates import revision_prompt
+from realign.judges.rubric import rate
+from realign.models.catalog import ModelSpec
+from realign.records import Chat, Decided, Draft, Pair, PairKind, Revision
+from realign.store import Store
+from realign.training.config import TrainConfig
+
+RANKER = "rubric"
+REVISION: PairKind = "revision"
+
+
+class PreparedPairs(NamedTuple):
+    """Pairs of every kind asked for, and what gave none, by reason."""
+
+    pairs: tuple[Pair, ...]
+    dropped: dict[str, int]
+
+
+def all_pairs(store: Store, kinds: Collection[PairKind], policy: ModelSpec) -> PreparedPairs:
+    """Return every pair of `kinds`; on-policy pairs come only from drafts that `policy` itself wrote."""
+    made: list[Pair] = []
+    dropped: dict[str, int] = {}
+    decided_kinds = [kind for kind in kinds if kind != "on_policy"]
+    if decided_kinds:
+        built = build_pairs(store.decided(), kinds=decided_kinds, render=_render)
+        made += built.pairs
+        dropped |= built.dropped
+    if "on_policy" in kinds:
+        own, strange = _own_drafts(store, policy)
+        ranked = on_policy_pairs({prompt.id: prompt for prompt in store.prompts()}, own, _rating, origin=RANKER)
+        made += ranked.pairs
+        add_counts(dropped, ranked.dropped)
+        add_counts(dropped, {"draft of another policy than the one in use": strange})
+    made += [pair for pair in store.imported_pairs() if pair.kind in kinds]
+    return PreparedPairs(tuple(made), dropped)
+
+
+def training_pairs(store: Store, config: TrainConfig, policy: ModelSpec) -> PreparedPairs:
+    """Return what a run of `config.stage` trains on.
+
+    The reviser learns from every comparison a person made. The policy learns from ranked drafts of its own and from
+    final text over draft, asked as a revision task or, for the ablation, as a plain answer.
+    """
+    if config.stage == "reviser":
+        return all_pairs(store, (REVISION,), policy)
+    second: PairKind = REVISION if config.revision_as_task else "plain"
+    found = all_pairs(store, ("on_policy", second), policy)
+    kept = tuple(pair for pair in found.pairs if pair.kind == "on_policy" or pair.relation in FOR_POLICY)
+    dropped = dict(found.dropped)
+    add_counts(
+        dropped, {"comparison with a revision, which only the reviser learns from": len(found.pairs) - len(kept)}
+    )
+    if config.revision_as_task:
+        kept += tuple(pair for pair in store.imported_pairs() if pair.kind == "plain")
+    return PreparedPairs(kept, dropped)
+
+
+FOR_POLICY = ("final_over_draft", "imported")
+"""Comparisons the policy learns from: its own draft against what became of it."""
+
+
+def add_counts(counts: dict[str, int], more: dict[str, int]) -> None:
+    """Add `more` to `counts` in place; a count of nothing leaves no entry."""
+    for reason, n in more.items():
+        if n:
+            counts[reason] = counts.get(reason, 0) + n
+
+
+def wrote(model: ModelSpec, text: Draft | Revision) -> bool:
+    """Say whether `model` itself wrote this text."""
+    return (text.model.source, text.model.adapter) == (model.source, model.adapter_run)
+
+
+def texts_in_use(
+    store: Store, prompt_id: str, policy: ModelSpec, reviser: ModelSpec
+) -> tuple[Draft | None, Revision | None]:
+    """Return the newest draft of `policy` and the newest revision `reviser` made of it, as far as they are written.
+
+    What waits is decided on texts of the models in use; a text of an earlier model stays stored and is not shown.
+    """
+    drafts = [draft for draft in store.drafts_of(prompt_id) if wrote(policy, draft)]
+    if not drafts:
+        return None, None
+    revisions = [revision for revision in store.revisions_of(drafts[-1].id) if wrote(reviser, revision)]
+    return drafts[-1], revisions[-1] if revisions else None
+
+
+def _own_drafts(store: Store, policy: ModelSpec) -> tuple[list[Draft], int]:
+    drafts = store.all_drafts()
+    own = [draft for draft in drafts if wrote(policy, draft)]
+    return own, len(drafts) - len(own)
+
+
+def _render(decided: Decided) -> Chat:
+    return revision_prompt(decided.revision.template, decided.prompt.messages, decided.draft.text)
+
+
+def _rating(prompt: Chat, text: str) -> float:
+    return rate(prompt, text).total

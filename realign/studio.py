@@ -1,0 +1,392 @@
+"""The loop, in order, in one file: what the screens and the terminal call. Read this first.
+
+    import prompts → draft → revise → decide → build pairs → train the reviser → revise → train the policy
+    → benchmark → promote, and round again
+
+Each verb delegates: to the store for what is remembered, to a run for what takes long, to the live models for what a
+person waits for. Nothing heavy is imported until it is needed, so that the page opens at once.
+"""
+
+import importlib.metadata
+import threading
+import uuid
+from collections.abc import Callable, Collection, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from realign import intake, orders, overview, pairing, runs
+from realign.curation import hunks
+from realign.curation.merge import carry_over
+from realign.curation.ruling import rule, withdraw
+from realign.datasets import export, formats
+from realign.errors import Conflict, InvalidInput, NotFound, pick
+from realign.generation import Answer, Writing
+from realign.generation.live import LiveModels, ModelState
+from realign.generation.recipe import draft_of, revision_of
+from realign.generation.templates import DEFAULT_TEMPLATE, revision_prompt
+from realign.intake import ImportReport
+from realign.judges import JUDGES, PERSON, Preferred
+from realign.models.catalog import ModelSpec
+from realign.overview import Found, Round
+from realign.pairing import PreparedPairs
+from realign.records import (
+    Actor,
+    Chat,
+    Decision,
+    Decoding,
+    Draft,
+    Game,
+    Item,
+    Message,
+    PairKind,
+    Promotion,
+    Prompt,
+    Revision,
+    Ruling,
+    Score,
+    Verdict,
+)
+from realign.runs import Run, RunView
+from realign.settings import Settings, worker_environment
+from realign.store import Progress, Store
+from realign.training.config import TrainConfig
+
+if TYPE_CHECKING:
+    from realign.training.rows import RowReport
+
+PLAIN: PairKind = "plain"
+DATA = Path(__file__).parent.parent / "data"
+LEASE = timedelta(minutes=30)
+VERSIONED = ("torch", "transformers", "trl", "peft", "accelerate", "gradio")
+
+
+class Studio:
+    """One installation: its settings, its store, its models, its runs.
+
+    An annotator is the name in the record; a seat is one browser of theirs, and holds at most one item at a time.
+    """
+
+    compare = staticmethod(hunks.compare)
+    merge = staticmethod(hunks.apply)
+    word_change = staticmethod(hunks.word_change)
+    matching_refusals = staticmethod(hunks.matching_refusals)
+    carry_over = staticmethod(carry_over)
+
+    def __init__(
+        self,
+        settings: Settings,
+        store: Store,
+        *,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        new_id: Callable[[], str] = lambda: uuid.uuid4().hex,
+    ) -> None:
+        self.settings = settings
+        self.store = store
+        self.models = LiveModels()
+        self._now = now
+        self._new_id = new_id
+        self._collecting = threading.Lock()
+
+    # --- models in use -----------------------------------------------------------------------------------------------
+
+    def spec(self, actor: Actor) -> ModelSpec:
+        """Return the model in use as policy or reviser: the configured base, with the promoted adapter if any."""
+        promotion = self.store.promoted(actor)
+        return self.spec_of(actor, promotion.run if promotion else None)
+
+    def spec_of(self, actor: Actor, run: str | None) -> ModelSpec:
+        """Return the model that `run` made for `actor`; none means the configured base."""
+        settings = self.settings
+        source = settings.policy if actor == "policy" else settings.reviser
+        spec = ModelSpec(
+            source=source, cache=settings.model_cache, device=settings.device, precision=settings.precision
+        )
+        if run is None:
+            return spec
+        return spec.model_copy(update={"adapter": self.run(run).output / "adapter", "adapter_run": run})
+
+    def warm_up(self) -> None:
+        """Load the models in use in the background."""
+        self.models.warm_up(self.spec("policy"), self.spec("reviser"))
+
+    def model_state(self) -> ModelState:
+        """Return what the screen should say of the models."""
+        return self.models.state()
+
+    # --- prompts in --------------------------------------------------------------------------------------------------
+
+    def import_file(self, path: Path, format: str | None = None, origin: str = "") -> ImportReport:  # noqa: A002
+        """Take prompts, pairs or decided items from a file, all or nothing; held-out prompts are counted, not taken."""
+        held_out = {prompt.content_hash for prompt in self.held_out()}
+        return intake.take_file(
+            self.store,
+            path,
+            format,
+            held_out=held_out,
+            origin=origin or path.name,
+            now=self._now(),
+            new_id=self._new_id,
+        )
+
+    def add_prompt(self, text: str, seat: str) -> Item:
+        """Queue a prompt that a person typed and put it in front of them; raise `InvalidInput` where it is empty."""
+        if not text.strip():
+            raise InvalidInput("The prompt is empty. Type what the policy should answer.")
+        messages = (Message(role="user", content=text.strip()),)
+        prompt = Prompt(id=self._new_id(), messages=messages, origin="typed", created=self._now())
+        if prompt.content_hash in {held.content_hash for held in self.held_out()}:
+            raise InvalidInput("This prompt is held out for the benchmark. Type another one.")
+        if not self.store.add_prompts([prompt]).added:
+            prompt = self.store.prompt_by_hash(prompt.content_hash)
+        return self.open_item(prompt.id, seat)
+
+    def fill_if_empty(self) -> None:
+        """Bring the prompts that come with the installation into an empty store, so that a first start has work."""
+        if self.store.n_prompts() == 0:
+            self.import_file(DATA / "prompts.jsonl", "prompts", "everyday prompts")
+
+    def held_out(self) -> list[Prompt]:
+        """Return the benchmark's prompts, which never enter training."""
+        path = DATA / "heldout.jsonl"
+        taken = formats.read(path, "prompts", origin="heldout", now=self._now(), new_id=self._new_id)
+        return [prompt.model_copy(update={"id": prompt.source_id}) for prompt in taken.prompts]
+
+    # --- one item, live ----------------------------------------------------------------------------------------------
+
+    def next_revision(self, seat: str) -> Item | None:
+        """Lease the next waiting prompt to `seat` and return it with what was written so far; none when all is done."""
+        return self._lease(seat, None)
+
+    def open_item(self, prompt_id: str, seat: str) -> Item:
+        """Lease one particular prompt, decided or not, to `seat`."""
+        item = self._lease(seat, prompt_id)
+        if item is None:
+            raise NotFound("This prompt is gone. Choose another one.")
+        return item
+
+    def write_draft(self, prompt: Prompt) -> Iterator[Writing | Draft]:
+        """Let the policy answer `prompt`; the draft is stored before it is yielded as the last item."""
+        spec = self.spec("policy")
+        decoding = orders.DRAFTING.model_copy(update={"seed": len(self.store.drafts_of(prompt.id))})
+        for step in self.models.write(spec, prompt.messages, decoding):
+            if isinstance(step, Answer):
+                draft = draft_of(self._new_id(), prompt, step, self.models.backend(spec), decoding)
+                self.store.add_drafts([draft])
+                yield draft
+            else:
+                yield step
+
+    def write_revision(self, prompt: Prompt, draft: Draft) -> Iterator[Writing | Revision]:
+        """Let the reviser improve `draft`; the revision is stored before it is yielded as the last item."""
+        spec = self.spec("reviser")
+        decoding = orders.REVISING.model_copy(update={"seed": len(self.store.revisions_of(draft.id))})
+        for step in self.improve(prompt.messages, draft.text, decoding):
+            if isinstance(step, Answer):
+                backend = self.models.backend(spec)
+                revision = revision_of(self._new_id(), draft, step, backend, decoding, DEFAULT_TEMPLATE)
+                self.store.add_revisions([revision])
+                yield revision
+            else:
+                yield step
+
+    def chat(self, messages: Chat) -> Iterator[Writing | Answer]:
+        """Let the policy in use answer a conversation; nothing is stored."""
+        return self.models.write(self.spec("policy"), messages, orders.DRAFTING)
+
+    def improve(self, messages: Chat, answer: str, decoding: Decoding = orders.REVISING) -> Iterator[Writing | Answer]:
+        """Let the reviser in use improve any answer; nothing is stored."""
+        asked = revision_prompt(DEFAULT_TEMPLATE, messages, answer)
+        return self.models.write(self.spec("reviser"), asked, decoding)
+
+    def decide(
+        self,
+        item: Item,
+        ruling: Ruling,
+        *,
+        annotator: str,
+        final_text: str = "",
+        refused: Collection[int] = (),
+        reasons: Sequence[str] = (),
+        comment: str = "",
+    ) -> Decision:
+        """Store a ruling on `item` and return it as stored; `curation.ruling` says what becomes of it.
+
+        Raises `Conflict` where the item was decided otherwise meanwhile.
+        """
+        decision = rule(
+            item,
+            ruling,
+            annotator=annotator,
+            now=self._now(),
+            final_text=final_text,
+            refused=refused,
+            reasons=reasons,
+            comment=comment,
+        )
+        stored = self.store.decide(decision)
+        if (stored.ruling, stored.final_text) != (decision.ruling, decision.final_text):
+            raise Conflict(f"This item was {stored.ruling} in another window. What you see here was not stored.")
+        return stored
+
+    def decide_next(self, item: Item, ruling: Ruling, *, annotator: str, seat: str, **words: Any) -> Item | None:
+        """Store a ruling on `item` as `decide` does, and only then lease the next item to `seat`."""
+        self.decide(item, ruling, annotator=annotator, **words)
+        return self.next_revision(seat)
+
+    def undo(self, annotator: str, seat: str) -> Item:
+        """Take back the last decision of `annotator` and put its item in front of them again."""
+        last = self.store.last_decision(annotator)
+        if last is None:
+            raise NotFound("There is nothing to undo: you have not decided anything yet.")
+        self.store.release(seat)
+        self.store.decide(withdraw(last, decision_id=self._new_id(), annotator=annotator, now=self._now()))
+        item = self.open_item(last.prompt_id, seat)
+        return item._replace(draft=self.store.draft(last.draft_id), revision=self.store.revision(last.revision_id))
+
+    def progress(self, annotator: str) -> Progress:
+        """Return how far `annotator` is."""
+        return self.store.progress(annotator, self._now())
+
+    # --- whole files -------------------------------------------------------------------------------------------------
+
+    def draft(self, *, annotator: str, n_samples: int = 1, limit: int | None = None) -> Run:
+        """Start a run in which the policy answers prompts that have no draft, or several times those decided on."""
+        order = orders.draft(self.store, self.spec("policy"), n_samples=n_samples, limit=limit, seed=len(self.runs()))
+        return self._start(order, annotator)
+
+    def revise(self, *, annotator: str, limit: int | None = None) -> Run:
+        """Start a run in which the reviser improves the latest draft of every prompt that has no revision yet."""
+        return self._start(orders.revise(self.store, self.spec("reviser"), limit=limit), annotator)
+
+    def build_pairs(self, kinds: Collection[PairKind]) -> PreparedPairs:
+        """Turn decisions, ranked drafts of the policy in use, and imported pairs into pairs; every drop is counted."""
+        return pairing.all_pairs(self.store, kinds, self.spec("policy"))
+
+    def browse(self, *, pairs: bool, text: str, ruling: Ruling | None, offset: int, limit: int) -> Found:
+        """Search decisions, or the pairs they give, newest first, and count what there is."""
+        if pairs:
+            return overview.find_pairs(self.store, self.build_pairs(overview.KINDS), text, offset=offset, limit=limit)
+        return overview.find_decided(self.store, text, ruling, offset=offset, limit=limit)
+
+    def export(self, path: Path, format: str, kinds: Collection[PairKind] = (PLAIN,)) -> int:  # noqa: A002
+        """Write pairs, or in the native format decided items, to `path`; return how many rows."""
+        if format == "native":
+            return export.write(path, format, decided=self.store.decided())
+        return export.write(path, format, pairs=self.build_pairs(kinds).pairs)
+
+    # --- training ----------------------------------------------------------------------------------------------------
+
+    def check(self, config: TrainConfig) -> "RowReport":
+        """Pre-flight: say what would be trained on, and what would not and why, before anything starts."""
+        from realign.models.loading import load_tokenizer
+        from realign.training.rows import prepare
+
+        chosen = pairing.training_pairs(self.store, config, self.spec("policy"))
+        tokenizer = load_tokenizer(self.spec(config.stage), self.models.say)
+        return prepare(chosen.pairs, tokenizer, max_length=config.max_length).report.with_dropped(chosen.dropped)
+
+    def train(self, config: TrainConfig, *, annotator: str) -> Run:
+        """Start a training run of `config.stage` on everything decided so far."""
+        return self._start(orders.train(self.store, config, self.spec(config.stage), self.spec("policy")), annotator)
+
+    def round(self) -> Round:
+        """Return what each step of a round has to work with."""
+        return overview.round_so_far(self.store, self.spec("policy"), self.spec("reviser"))
+
+    def promotable(self, actor: Actor) -> list[RunView]:
+        """Return the runs that made an adapter for `actor`, newest first."""
+        return overview.promotable(self.runs(), actor)
+
+    def promote(self, actor: Actor, run: str | None, *, annotator: str) -> Promotion:
+        """From now on use the adapter that `run` made as policy or reviser; none goes back to the base."""
+        if run is not None:
+            view = self.run(run).view()
+            if view.info.kind != actor:
+                raise InvalidInput(f"Run {run} made no {actor}: it is a {view.info.kind} run.")
+            if not overview.has_adapter(view):
+                raise InvalidInput(f"Run {run} has no adapter to promote: it {view.state}.")
+        promotion = Promotion(id=self._new_id(), actor=actor, run=run, annotator=annotator, created=self._now())
+        self.store.promote(promotion)
+        self.models.warm_up(self.spec(actor))
+        return promotion
+
+    # --- benchmark ---------------------------------------------------------------------------------------------------
+
+    def benchmark(
+        self, model: str | None, baseline: str | None, *, judge: str, annotator: str, n_prompts: int | None = None
+    ) -> Run:
+        """Start a run in which two policies, each named by its run or None for the base, answer held-out prompts."""
+        pick(judge, {**JUDGES, PERSON: None}, "judge")
+        one, other = self.spec_of("policy", model), self.spec_of("policy", baseline)
+        return self._start(orders.benchmark(self.held_out()[:n_prompts], one, other, judge), annotator)
+
+    def next_game(self) -> Game | None:
+        """Return the next game that waits for a person; none when all are judged."""
+        return overview.next_game(self.store, self.runs())
+
+    def judge(self, game: Game, preferred: Preferred) -> Game | None:
+        """Store a person's verdict on one game and return the next one."""
+        verdict = Verdict(id=self._new_id(), game_id=game.id, judge=PERSON, preferred=preferred, created=self._now())
+        self.store.add_verdict(verdict)
+        score = intake.score(self.store, self.run(game.run), PERSON, now=self._now(), new_id=self._new_id)
+        self.store.set_score(score)
+        return self.next_game()
+
+    def scores(self) -> list[Score]:
+        """Return every score, newest first."""
+        return self.store.scores()
+
+    # --- runs --------------------------------------------------------------------------------------------------------
+
+    def runs(self) -> list[RunView]:
+        """Return every run, newest first, with its state as it is now."""
+        return runs.listing(self.settings.runs)
+
+    def run(self, name: str) -> Run:
+        """Return the run called `name`; raise `NotFound` where there is none."""
+        return runs.load(self.settings.runs, name)
+
+    def stop(self, name: str) -> None:
+        """Ask a run to finish its step, keep what it has, and end."""
+        runs.stop(self.run(name))
+
+    def collect(self) -> list[RunView]:
+        """Bring home what runs have made since the last call and return all runs; calling it twice changes nothing."""
+        views = self.runs()
+        with self._collecting:
+            for view in views:
+                if view.state in runs.ENDED and not self.store.is_collected(view.info.name):
+                    intake.take_run(self.store, view.run, now=self._now(), new_id=self._new_id)
+                    self.store.mark_collected(view.info.name)
+        return views
+
+    # --- how it is done ----------------------------------------------------------------------------------------------
+
+    def _start(self, order: orders.Order, annotator: str) -> Run:
+        run = runs.create(
+            self.settings.runs,
+            order.kind,
+            order.title,
+            order.config.model_dump(mode="json"),
+            order.inputs,
+            annotator=annotator,
+            parents=order.parents,
+            versions={name: importlib.metadata.version(name) for name in VERSIONED},
+            now=self._now(),
+            salt=self._new_id(),
+        )
+        runs.launch(run, worker_environment(self.settings))
+        return run
+
+    def _lease(self, seat: str, prompt_id: str | None) -> Item | None:
+        now = self._now()
+        lease = self.store.lease(seat, now, now + LEASE, self._new_id(), prompt_id)
+        if lease is None:
+            return None
+        prompt, live = lease.prompt, self.store.live_decision(lease.prompt.id)
+        if live and live.ruling != "withdrawn":
+            decided = self.store.draft(live.draft_id), self.store.revision(live.revision_id)
+            return Item(prompt, *decided, lease.decision_id, lease.started, live)
+        draft, revision = pairing.texts_in_use(self.store, prompt.id, self.spec("policy"), self.spec("reviser"))
+        return Item(prompt, draft, revision, lease.decision_id, lease.started, live)
