@@ -19,6 +19,8 @@ from realign.training.config import TrainConfig
 DRAFTING = Decoding(temperature=0.7)
 SAMPLING = Decoding(temperature=0.8)
 REVISING = Decoding(temperature=0.3)
+REVISING_AGAIN = (0.3, 0.7, 1.0)
+"""Temperatures of the first revision and of the further tries after a copy of the draft."""
 BENCHMARKING = Decoding(temperature=0.0)
 
 

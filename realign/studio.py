@@ -20,6 +20,7 @@ from realign.curation import hunks
 from realign.curation.merge import carry_over
 from realign.curation.ruling import rule, withdraw
 from realign.datasets import export, formats
+from realign.datasets.checks import refusal_reason
 from realign.errors import Conflict, InvalidInput, NotFound, pick
 from realign.generation import Answer, Writing
 from realign.generation.live import LiveModels, ModelState
@@ -178,17 +179,24 @@ class Studio:
                 yield step
 
     def write_revision(self, prompt: Prompt, draft: Draft) -> Iterator[Writing | Revision]:
-        """Let the reviser improve `draft`; the revision is stored before it is yielded as the last item."""
+        """Let the reviser improve `draft`; the revision is stored before it is yielded as the last item.
+
+        A revision of no use, such as a copy of the draft, is stored too, and the reviser asked again, more freely.
+        """
         spec = self.spec("reviser")
-        decoding = orders.REVISING.model_copy(update={"seed": len(self.store.revisions_of(draft.id))})
-        for step in self.improve(prompt.messages, draft.text, decoding):
-            if isinstance(step, Answer):
+        for temperature in orders.REVISING_AGAIN:
+            seed = len(self.store.revisions_of(draft.id))
+            decoding = orders.REVISING.model_copy(update={"temperature": temperature, "seed": seed})
+            for step in self.improve(prompt.messages, draft.text, decoding):
+                if isinstance(step, Writing):
+                    yield step
+                    continue
                 backend = self.models.backend(spec)
                 revision = revision_of(self._new_id(), draft, step, backend, decoding, DEFAULT_TEMPLATE)
                 self.store.add_revisions([revision])
-                yield revision
-            else:
-                yield step
+                if temperature == orders.REVISING_AGAIN[-1] or not refusal_reason(draft.text, revision.text):
+                    yield revision
+                    return
 
     def chat(self, messages: Chat) -> Iterator[Writing | Answer]:
         """Let the policy in use answer a conversation; nothing is stored."""
@@ -243,6 +251,10 @@ class Studio:
         self.store.decide(withdraw(last, decision_id=self._new_id(), annotator=annotator, now=self._now()))
         item = self.open_item(last.prompt_id, seat)
         return item._replace(draft=self.store.draft(last.draft_id), revision=self.store.revision(last.revision_id))
+
+    def leave(self, seat: str) -> None:
+        """Give back the item that `seat` holds, so that someone else can have it."""
+        self.store.release(seat)
 
     def progress(self, annotator: str) -> Progress:
         """Return how far `annotator` is."""

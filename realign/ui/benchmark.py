@@ -65,7 +65,7 @@ class Benchmark:
             with gr.Column(scale=2, min_width=300):
                 self.state = drawn("pane", elem_id="bench-run")
         self.prompt = drawn("pane", elem_id="bench-prompt", classes="r-card r-prompt")
-        with gr.Row(equal_height=True):
+        with gr.Row(equal_height=True, visible=False) as self.sides:
             self.first = drawn("pane", elem_id="first")
             self.second = drawn("pane", elem_id="second")
         with gr.Row(elem_classes="r-actions"):
@@ -74,11 +74,12 @@ class Benchmark:
             self.tie = _verdict("No difference", "no-difference")
             self.second_better = _verdict("Second is better", "second-better")
             self.note = drawn("state", elem_id="bench-note", classes="r-wide r-state")
+        self.verdicts = [self.first_better, self.tie, self.second_better]
         self.clock = gr.Timer(1, active=False)
 
     def _wire(self, opened: gr.Tab) -> None:
         live = [self.state, self.note, self.scores, self.seen]
-        table = [self.prompt, self.first, self.second, self.game]
+        table = [self.prompt, self.sides, self.first, self.second, self.game, *self.verdicts]
         opened.select(spoken(lambda: gr.Timer(active=True)), None, self.clock, **QUIET)
         opened.select(spoken(self.offer), None, [self.model, self.baseline], **QUIET)
         opened.select(spoken(self.deal), None, table, **QUIET)
@@ -143,14 +144,16 @@ class Benchmark:
             empty = "No game waits for a person. Start a run judged by people to compare two models blind."
             return {
                 self.prompt: {"title": "Blind judging", "empty": empty},
-                self.first: {"title": "First", "text": ""},
-                self.second: {"title": "Second", "text": ""},
+                self.sides: gr.Row(visible=False),
                 self.game: None,
+                **dict.fromkeys(self.verdicts, gr.Button(interactive=False)),
             }
         turns = [{"role": message.role, "text": message.content} for message in game.prompt]
         note = "which answer is better? Sides are drawn by lot and names are hidden"
         return {
             self.prompt: {"title": "Blind judging", "note": note, "turns": turns},
+            self.sides: gr.Row(visible=True),
+            **dict.fromkeys(self.verdicts, gr.Button(interactive=True)),
             self.first: {"title": "First", "text": game.first},
             self.second: {"title": "Second", "text": game.second},
             self.game: game,
@@ -158,7 +161,7 @@ class Benchmark:
 
 
 def _verdict(label: str, elem_id: str) -> gr.Button:
-    return gr.Button(label, elem_id=elem_id, elem_classes=["r-key-on"])
+    return gr.Button(label, elem_id=elem_id, elem_classes=["r-key-on"], interactive=False)
 
 
 def _leaderboard(scores: list[Score]) -> Value:

@@ -20,6 +20,7 @@ QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
 ROWS = 50
 DECISIONS, PAIRS = "Decisions", "Pairs"
 ALL = "all rulings"
+NOTHING = "Nothing is here yet. Decide some items in Curate."
 AUTO = "found from its fields"
 RULINGS = [ruling for ruling in get_args(Ruling) if ruling != "withdrawn"]
 KINDS: list[PairKind] = list(get_args(PairKind))
@@ -47,7 +48,9 @@ class Browse:
         self.at: gr.State = gr.State(0)
         self.rows: gr.State = gr.State([])
         with gr.Row():
-            self.what = gr.Radio([DECISIONS, PAIRS], value=DECISIONS, show_label=False, container=False, scale=0)
+            self.what = gr.Radio(
+                [DECISIONS, PAIRS], value=DECISIONS, show_label=False, container=False, scale=0, min_width=230
+            )
             self.text = gr.Textbox(
                 placeholder="Search prompts, drafts, revisions and final texts",
                 label="Search",
@@ -55,6 +58,7 @@ class Browse:
                 container=False,
                 elem_id="search",
                 scale=3,
+                min_width=300,
             )
             self.ruling = gr.Dropdown([ALL, *RULINGS], value=ALL, label="Ruling", show_label=False, container=False)
         self.table = gr.Dataframe(
@@ -72,9 +76,9 @@ class Browse:
             self.earlier = gr.Button("Previous page", elem_classes="r-button", scale=0)
             self.place = drawn("bar", elem_id="place", classes="r-plain")
             self.later = gr.Button("Next page", elem_classes="r-button", scale=0)
-        with gr.Row(equal_height=True):
-            self.first = drawn("pane", {"title": "One row", "empty": "Choose a row above to read it whole."})
-            self.second = drawn("pane", {"title": ""})
+        with gr.Row(equal_height=True, visible=False) as self.whole:
+            self.first = drawn("pane", elem_id="whole-first")
+            self.second = drawn("pane", elem_id="whole-second")
         with gr.Row(equal_height=False):
             self.counts = drawn("pane", elem_id="counts")
             with gr.Column(elem_classes="r-card r-inner", min_width=300):
@@ -107,7 +111,7 @@ class Browse:
             changed(spoken(self.show), fresh, screen, trigger_mode="always_last", **QUIET)
         self.earlier.click(spoken(lambda w, t, r, at: self.show(w, t, r, at - ROWS)), asked, screen, **QUIET)
         self.later.click(spoken(lambda w, t, r, at: self.show(w, t, r, at + ROWS)), asked, screen, **QUIET)
-        self.table.select(spoken(self.read), self.rows, [self.first, self.second], **QUIET)
+        self.table.select(spoken(self.read), self.rows, [self.whole, self.first, self.second], **QUIET)
         self.export.click(
             spoken(self.write), [self.export_format, self.kinds], [self.ready, self.exported], **QUIET
         ).success(None, js="() => document.querySelector('#download a, a#download, button#download')?.click()")
@@ -129,7 +133,7 @@ class Browse:
         at = min(max(0, at), max(0, found.total - 1) // ROWS * ROWS)
         cells = [_pair_cells(row) if isinstance(row, Pair) else _decided_cells(row) for row in found.rows]
         last = min(at + ROWS, found.total)
-        words = [f"{at + 1}–{last} of {found.total}" if found.total else "Nothing is here yet."]
+        words = [f"{at + 1}–{last} of {found.total} · choose a row to read it whole" if found.total else NOTHING]
         return {
             self.table: gr.Dataframe(value=cells, headers=HEADERS[what]),
             self.rows: list(found.rows),
@@ -147,11 +151,13 @@ class Browse:
         if isinstance(row, Pair):
             note = f"{row.kind} · {row.relation.replace('_', ' ')}"
             return {
+                self.whole: gr.Row(visible=True),
                 self.first: {"title": "Chosen", "note": note, "text": row.chosen},
                 self.second: {"title": "Rejected", "text": row.rejected},
             }
         decision = row.decision
         return {
+            self.whole: gr.Row(visible=True),
             self.first: {"title": "Draft", "note": row.draft.model.label, "text": row.draft.text},
             self.second: {
                 "title": "Final text",

@@ -34,7 +34,6 @@ class Chat:
             self.talk = gr.Chatbot(
                 label="Policy",
                 render_markdown=False,
-                height=460,
                 buttons=["copy"],
                 elem_id="talk",
                 placeholder="Say something to the policy in use.",

@@ -49,6 +49,7 @@ class Curate:
 
     def __init__(self, studio: Studio, page: gr.Blocks) -> None:
         self.studio = studio
+        self._sessions: dict[str, str] = {}  # page → seat
         self._lay_out()
         self._wire(page)
 
@@ -99,6 +100,7 @@ class Curate:
             event.success(spoken(self.write), **writing)
 
         then_write(page.load(spoken(self.open), self.seat, [self.seat, *panes], **QUIET))
+        page.unload(spoken(self.leave))
         then_write(self.own.submit(spoken(self.ask), [self.own, self.seat], [self.own, *panes], **QUIET))
         rulings: list[tuple[gr.Button, Ruling]] = [
             (self.accept, "accepted"),
@@ -122,10 +124,17 @@ class Curate:
 
     # --- what the events do ------------------------------------------------------------------------------------------
 
-    def open(self, seat: str) -> dict[Any, Any]:
+    def open(self, seat: str, request: gr.Request) -> dict[Any, Any]:
         """Show this seat's item, or the next one that waits."""
         seat = seat if _is_seat(seat) else uuid.uuid4().hex
+        self._sessions[request.session_hash or ""] = seat
         return {self.seat: seat, **self._screen(self.studio.next_revision(seat))}
+
+    def leave(self, request: gr.Request) -> None:
+        """Give the item back when the last page of its seat is closed; a reload opens a page before it closes one."""
+        seat = self._sessions.pop(request.session_hash or "", None)
+        if seat and seat not in self._sessions.values():
+            self.studio.leave(seat)
 
     def ask(self, text: str, seat: str) -> dict[Any, Any]:
         """Put a typed prompt in front of the person."""
@@ -167,6 +176,7 @@ class Curate:
     def write(self, shown: Shown | None) -> Iterator[dict[Any, Any]]:
         """Let the models write what the item lacks."""
         if shown is None or shown.item.revision is not None:
+            yield {self.shown: gr.skip()}  # a generator that yields nothing would empty every output
             return
         if shown.item.draft is None:
             yield from self.write_draft(shown)

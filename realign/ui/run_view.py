@@ -21,27 +21,18 @@ class RunPanes:
     def __init__(self) -> None:
         self.state = drawn("pane", state(None), elem_id="run")
         with gr.Row():
-            self.loss = _plot("Loss", "loss", "mean of an update's pairs; with dpo ln 2 = 0.693 before the first")
-            self.margin = _plot("Margin", "margin", "reward of chosen minus rejected; 0 before the first update")
-        self.logps = gr.LinePlot(
-            _no_points("log-probability", "answer"),
-            x="step",
-            y="log-probability",
-            color="answer",
-            color_map={"chosen": ACCENT, "rejected": REJECTED},
-            title="Log-probability of chosen and rejected answers",
-            height=200,
-            buttons=[],
-            elem_id="logps",
-        )
-        self.samples = drawn("pane", {"title": "Fresh answers", "empty": "Shown when the run ends."}, elem_id="samples")
+            self.loss = _plot("Loss: with dpo, ln 2 = 0.693 before the first update", "loss")
+            self.margin = _plot("Margin, chosen minus rejected: 0 before the first update", "margin")
+        self.logps = _plot("Log-probability of chosen and rejected answers", "log-probability", color="answer")
+        with gr.Column(visible=False, min_width=0) as self.fresh:
+            self.samples = drawn("pane", elem_id="samples")
         with gr.Accordion("Log", open=False, elem_id="log"):
-            self.log = drawn("pane", {"title": ""}, classes="r-plain")
+            self.log = drawn("pane", {"title": "", "text": "Nothing yet.", "mono": True}, classes="r-plain")
 
     @property
     def components(self) -> list[Any]:
         """Everything that `show` fills."""
-        return [self.state, self.loss, self.margin, self.logps, self.samples, self.log]
+        return [self.state, self.loss, self.margin, self.logps, self.fresh, self.samples, self.log]
 
     def show(self, view: RunView | None) -> dict[Any, Any]:
         """Return what each component shows of `view`."""
@@ -49,13 +40,14 @@ class RunPanes:
             return {self.state: state(None)}
         metrics = view.run.metrics()
         points = pd.DataFrame(metrics[:: len(metrics) // MAX_POINTS + 1])
-        empty = points.empty or "loss" not in points
+        samples = _samples(view)
         return {
             self.state: state(view),
-            self.loss: _no_points("loss") if empty else points[["step", "loss"]],
-            self.margin: _no_points("margin") if empty else points[["step", "margin"]],
-            self.logps: _no_points("log-probability", "answer") if empty else _both(points),
-            self.samples: _samples(view),
+            self.loss: _drawn(points, ["loss"]),
+            self.margin: _drawn(points, ["margin"]),
+            self.logps: _drawn(_both(points), ["log-probability", "answer"]),
+            self.fresh: gr.Column(visible=bool(samples)),
+            self.samples: samples,
             self.log: {"title": "", "text": view.run.log_tail() or "Nothing yet.", "mono": True, "follow": True},
         }
 
@@ -121,10 +113,7 @@ def state(view: RunView | None) -> Value:
 def _samples(view: RunView) -> Value:
     found = list(view.run.made("samples"))
     if not found:
-        return {
-            "title": "Fresh answers",
-            "empty": "To three fixed prompts, before and after: shown at the end.",
-        }
+        return {}
     turns = []
     for sample in found:
         turns += [
@@ -135,14 +124,25 @@ def _samples(view: RunView) -> Value:
     return {"title": "Fresh answers", "note": "to three fixed prompts, before and after", "turns": turns}
 
 
-def _plot(title: str, column: str, help_: str) -> gr.LinePlot:
+def _plot(title: str, column: str, color: str | None = None) -> gr.LinePlot:
     return gr.LinePlot(
-        _no_points(column), x="step", y=column, title=title, caption=help_, height=220, buttons=[], elem_id=column
+        None,
+        x="step",
+        y=column,
+        color=color,
+        color_map={"chosen": ACCENT, "rejected": REJECTED} if color else None,
+        title=title,
+        height=200,
+        buttons=[],
+        elem_id=column,
+        visible=False,
     )
 
 
-def _no_points(*columns: str) -> pd.DataFrame:
-    return pd.DataFrame({"step": [], **{column: [] for column in columns}})
+def _drawn(points: pd.DataFrame, columns: list[str]) -> gr.LinePlot:
+    """Return a plot's points; a run without them, such as one that writes drafts, shows no plot."""
+    there = not points.empty and set(columns) <= set(points)
+    return gr.LinePlot(points[["step", *columns]] if there else None, visible=there)
 
 
 def _both(points: pd.DataFrame) -> pd.DataFrame:
@@ -151,7 +151,7 @@ def _both(points: pd.DataFrame) -> pd.DataFrame:
         for name in CURVES
         if f"logps_{name}" in points
     ]
-    return pd.concat(parts, ignore_index=True) if parts else _no_points("log-probability", "answer")
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 
 def _figure(value: Any) -> str:

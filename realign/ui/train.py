@@ -88,7 +88,7 @@ class Train:
         self.clock = gr.Timer(1, active=False)
 
     def _settings(self) -> None:
-        with gr.Group(visible=True) as self.sampling:
+        with gr.Column(visible=True, min_width=0) as self.sampling:
             self.n_samples = gr.Slider(
                 2,
                 8,
@@ -101,7 +101,7 @@ class Train:
             self.limit = gr.Number(
                 value=0, precision=0, minimum=0, label="Prompts at most", info="0 takes all that were decided."
             )
-        with gr.Group(visible=False) as self.training:
+        with gr.Column(visible=False, min_width=0) as self.training:
             presets = [(f"{name}: {preset.what}", name) for name, preset in PRESETS.items()]
             self.preset = gr.Dropdown(presets, value="demo", label="Preset", elem_id="preset")
             self.max_steps = gr.Number(
@@ -117,7 +117,7 @@ class Train:
                 self.loss = gr.Dropdown(losses, value="dpo", label="Loss", info=_help("loss"))
                 self.knobs = {name: _knob(name) for name in KNOBS if name != "max_steps"}
             self.report = drawn("pane", elem_id="report", classes="r-plain")
-        with gr.Group(visible=False) as self.promoting:
+        with gr.Column(visible=False, min_width=0) as self.promoting:
             self.actor = gr.Radio(list(get_args(Actor)), value="reviser", label="Use as", elem_id="actor")
             self.candidate = gr.Dropdown([BASE], value=BASE, label="Run", elem_id="candidate")
 
@@ -151,9 +151,9 @@ class Train:
         training = step in (REVISER, POLICY)
         changed: dict[Any, Any] = {
             self.facts: self._facts(step),
-            self.sampling: gr.Group(visible=step in (SAMPLE, REVISE)),
-            self.training: gr.Group(visible=training),
-            self.promoting: gr.Group(visible=step == PROMOTE),
+            self.sampling: gr.Column(visible=step in (SAMPLE, REVISE)),
+            self.training: gr.Column(visible=training),
+            self.promoting: gr.Column(visible=step == PROMOTE),
             self.start: gr.Button(STARTS[step]),
             self.report: self.check(step, preset, loss, *knobs) if training else {},
             self.candidate: self.candidates(actor),

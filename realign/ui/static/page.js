@@ -72,8 +72,8 @@ window.realign = (() => {
   const diff = (element, value, trigger) => {
     pending = false;
     const focused = element.contains(document.activeElement) ? document.activeElement.dataset.index : undefined;
-    const root = fresh(element);
     if (!value) return;
+    const root = fresh(element);
     const head = heading(value);
     root.append(head);
     if (value.empty) root.append(make("p", "r-empty", value.empty));
@@ -153,7 +153,7 @@ window.realign = (() => {
 
   // Progress of the queue: a bar and a few figures.
   const bar = (element, value) => {
-    if (!value) return;
+    if (!value || !value.words) return;
     const root = fresh(element);
     const row = make("div", "r-bar");
     row.append(make("strong", "", value.title));
@@ -173,7 +173,7 @@ window.realign = (() => {
 
   // The state of the models, in the page's head.
   const state = (element, value) => {
-    if (!value) return;
+    if (!value || !value.state) return;
     const root = fresh(element);
     root.setAttribute("role", "status");
     root.append(make("span", `r-dot r-${value.state}`), make("span", "", value.message));
@@ -183,7 +183,7 @@ window.realign = (() => {
 
   // Scores with their intervals as bars with whiskers.
   const scores = (element, value) => {
-    if (!value) return;
+    if (!value || !value.scores) return;
     const root = fresh(element);
     root.append(heading(value));
     if (!value.scores.length) {
