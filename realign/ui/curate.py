@@ -66,7 +66,14 @@ class Curate:
             with gr.Column(elem_classes="r-card", min_width=280):
                 drawn("pane", {"title": "Final text", "note": "type to change it by hand"}, classes="r-plain")
                 self.final = gr.Textbox(
-                    label="Final text", show_label=False, container=False, lines=5, max_lines=14, elem_id="final"
+                    "",
+                    label="Final text",
+                    show_label=False,
+                    container=False,
+                    lines=5,
+                    max_lines=14,
+                    interactive=False,
+                    elem_id="final",
                 )
         with gr.Row():
             self.own = gr.Textbox(
