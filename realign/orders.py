@@ -1,10 +1,13 @@
 """What a run is asked to do: its config and its frozen inputs, gathered from the store before it is launched."""
 
+import importlib.metadata
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import NamedTuple
 
 from pydantic import BaseModel
 
+from realign import runs
 from realign.benchmarks.score import BenchmarkConfig
 from realign.errors import InvalidInput
 from realign.generation.recipe import DraftConfig, ReviseConfig
@@ -12,10 +15,12 @@ from realign.generation.templates import DEFAULT_TEMPLATE
 from realign.models.catalog import ModelSpec
 from realign.pairing import training_pairs
 from realign.records import Decoding, Prompt
-from realign.runs import Kind
+from realign.runs import Kind, Run
+from realign.settings import Settings, worker_environment
 from realign.store import Store
 from realign.training.config import TrainConfig
 
+VERSIONED = ("torch", "transformers", "trl", "peft", "accelerate", "gradio")
 DRAFTING = Decoding(temperature=0.7)
 SAMPLING = Decoding(temperature=0.8)
 REVISING = Decoding(temperature=0.3)
@@ -39,6 +44,24 @@ class TrainingOrder(BaseModel):
 
     train: TrainConfig
     model: ModelSpec
+
+
+def launch(order: Order, settings: Settings, *, annotator: str, now: datetime, salt: str) -> Run:
+    """Freeze `order` into a run folder and start its worker, which outlives this process."""
+    run = runs.create(
+        settings.runs,
+        order.kind,
+        order.title,
+        order.config.model_dump(mode="json"),
+        order.inputs,
+        annotator=annotator,
+        parents=order.parents,
+        versions={name: importlib.metadata.version(name) for name in VERSIONED},
+        now=now,
+        salt=salt,
+    )
+    runs.launch(run, worker_environment(settings))
+    return run
 
 
 def draft(store: Store, policy: ModelSpec, *, n_samples: int, limit: int | None, seed: int) -> Order:

@@ -7,7 +7,6 @@ Each verb delegates: to the store for what is remembered, to a run for what take
 person waits for. Nothing heavy is imported until it is needed, so that the page opens at once.
 """
 
-import importlib.metadata
 import threading
 import uuid
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -49,7 +48,7 @@ from realign.records import (
     Verdict,
 )
 from realign.runs import Run, RunView
-from realign.settings import Settings, worker_environment
+from realign.settings import Settings
 from realign.store import Progress, Store
 from realign.training.config import TrainConfig
 
@@ -59,7 +58,6 @@ if TYPE_CHECKING:
 PLAIN: PairKind = "plain"
 DATA = Path(__file__).parent.parent / "data"
 LEASE = timedelta(minutes=30)
-VERSIONED = ("torch", "transformers", "trl", "peft", "accelerate", "gradio")
 
 
 class Studio:
@@ -376,20 +374,7 @@ class Studio:
     # --- how it is done ----------------------------------------------------------------------------------------------
 
     def _start(self, order: orders.Order, annotator: str) -> Run:
-        run = runs.create(
-            self.settings.runs,
-            order.kind,
-            order.title,
-            order.config.model_dump(mode="json"),
-            order.inputs,
-            annotator=annotator,
-            parents=order.parents,
-            versions={name: importlib.metadata.version(name) for name in VERSIONED},
-            now=self._now(),
-            salt=self._new_id(),
-        )
-        runs.launch(run, worker_environment(self.settings))
-        return run
+        return orders.launch(order, self.settings, annotator=annotator, now=self._now(), salt=self._new_id())
 
     def _lease(self, seat: str, prompt_id: str | None) -> Item | None:
         now = self._now()

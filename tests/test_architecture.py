@@ -27,7 +27,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "pairing": {"datasets", "generation", "judges", "models", "records", "store", "training"},
     "intake": {"benchmarks", "datasets", "errors", "judges", "pairing", "records", "runs", "store"},
     "overview": {"judges", "models", "pairing", "records", "runs", "store"},
-    "orders": {"benchmarks", "errors", "generation", "models", "pairing", "records", "runs", "store", "training"},
+    "orders": {
+        "benchmarks", "errors", "generation", "models", "pairing", "records", "runs", "settings", "store", "training",
+    },
     "studio": {
         "benchmarks", "curation", "datasets", "doctor", "errors", "generation", "intake", "judges", "models", "orders",
         "overview", "pairing", "records", "runs", "settings", "store", "training",

@@ -2,11 +2,13 @@
 
 import json
 import os
+import tempfile
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from realign.datasets.records_io import native_row
+from realign.datasets.records_io import native_row, trl_row
 from realign.errors import InvalidInput, StorageFailed, pick
 from realign.records import Decided, Pair
 
@@ -15,52 +17,42 @@ EXPORTS: dict[str, str] = {
     "native": "everything about each decision: prompt, draft, revision, edits, who, when, with which models",
 }
 
+_LINE_BREAKS = {ord(sign): f"\\u{ord(sign):04x}" for sign in "\u0085\u2028\u2029"}
+"""Line breaks that JSON leaves as they are and some readers of lines split at."""
+
 
 def write(path: Path, format: str, *, pairs: Iterable[Pair] = (), decided: Iterable[Decided] = ()) -> int:  # noqa: A002
     """Write `pairs` (for `trl`) or `decided` (for `native`) to `path` and return how many rows.
 
-    Raises `InvalidInput` where there is nothing to write and `StorageFailed` where the disk refuses.
+    Raises `InvalidInput` where there is nothing to write and `StorageFailed` where the disk refuses; what stood at
+    `path` before then still stands.
     """
     pick(format, EXPORTS, "export format")
-    rows = map(trl_row, pairs) if format == "trl" else map(native_row, decided)
-    return _write_rows(path, rows)
-
-
-def trl_row(pair: Pair) -> dict[str, Any]:
-    """Return a pair as an explicit conversational preference row; further columns say where it comes from."""
-    return {
-        "prompt": [message.model_dump() for message in pair.prompt],
-        "chosen": [{"role": "assistant", "content": pair.chosen}],
-        "rejected": [{"role": "assistant", "content": pair.rejected}],
-        "kind": pair.kind,
-        "relation": pair.relation,
-        "prompt_hash": pair.prompt_hash,
-        "decision_id": pair.decision_id or "",
-        "origin": pair.origin,
-    }
-
-
-def _write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> int:
-    aside = path.with_name(f".{path.name}.{os.getpid()}.new")
-    n = 0
+    lines = map(_line, map(trl_row, pairs) if format == "trl" else map(native_row, decided))
+    first = next(lines, None)
+    if first is None:
+        raise InvalidInput("There is nothing to export yet: no decision gave such rows. Decide some items in Curate.")
     try:
-        with aside.open("w", encoding="utf-8", newline="\n") as file:
-            for line in _lines(rows):
+        return _write_whole(path, chain([first], lines))
+    except OSError as error:
+        raise StorageFailed(f"{path} cannot be written: {error.strerror}. Choose another place.") from error
+
+
+def _line(row: dict[str, Any]) -> str:
+    return json.dumps(row, ensure_ascii=False).translate(_LINE_BREAKS) + "\n"
+
+
+def _write_whole(path: Path, lines: Iterator[str]) -> int:
+    """Write lines beside `path` and rename them onto it; return how many."""
+    n = 0
+    with tempfile.TemporaryDirectory(
+        prefix=f".{path.name[:50]}.", dir=path.parent, ignore_cleanup_errors=True
+    ) as aside:
+        written = Path(aside) / "new"
+        with written.open("w", encoding="utf-8", newline="\n") as file:
+            for n, line in enumerate(lines, 1):  # noqa: B007 - the last number is the count
                 file.write(line)
-                n += 1
             file.flush()
             os.fsync(file.fileno())
-        if n:
-            aside.replace(path)
-    except OSError as error:
-        raise StorageFailed(f"{path} cannot be written: {error.strerror}. Choose another folder.") from error
-    finally:
-        aside.unlink(missing_ok=True)
-    if not n:
-        raise InvalidInput("There is nothing to export yet: no decision gave such rows. Decide some items in Curate.")
+        written.replace(path)
     return n
-
-
-def _lines(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
-    for row in rows:
-        yield json.dumps(row, ensure_ascii=False) + "\n"

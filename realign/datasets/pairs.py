@@ -1,20 +1,25 @@
 """From decisions and ranked drafts to pairs; whatever gives none is counted by its reason."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from realign.datasets.checks import is_empty
 from realign.records import Chat, Decided, Draft, Pair, PairKind, Prompt, Relation
 
 Render = Callable[[Decided], Chat]
+"""Writes the conversation that asked for a decided item's revision, in the wording the revision names."""
+
+UNCHANGED = "unchanged"
+EMPTY = "chosen text empty"
 
 
 class PairBuild(NamedTuple):
-    """The pairs, and how many items gave none, by reason."""
+    """Pairs, and what gave none."""
 
     pairs: tuple[Pair, ...]
     dropped: dict[str, int]
+    """How many comparisons gave no pair, by reason; a decision or prompt that offers no comparison counts once."""
 
 
 def build_pairs(decided: Iterable[Decided], *, kinds: Collection[PairKind], render: Render) -> PairBuild:
@@ -45,36 +50,47 @@ def on_policy_pairs(
     origin: str,
 ) -> PairBuild:
     """Return for each prompt the best of its drafts over the worst, where `rate` sees a gap of at least `min_gap`."""
-    by_prompt: dict[str, list[Draft]] = {}
+    by_prompt: dict[str, list[str]] = {}
     for draft in drafts:
-        by_prompt.setdefault(draft.prompt_id, []).append(draft)
+        by_prompt.setdefault(draft.prompt_id, []).append(draft.text)
     pairs: list[Pair] = []
     dropped: Counter[str] = Counter()
-    for prompt_id, written in by_prompt.items():
+    for prompt_id, texts in by_prompt.items():
+        if prompt_id not in prompts:
+            dropped["prompt unknown"] += 1
+            continue
         prompt = prompts[prompt_id]
-        texts = list(dict.fromkeys(draft.text for draft in written if not is_empty(draft.text)))
-        if len(written) < 2:
-            dropped["only one draft"] += 1
-        elif len(texts) < 2:
-            dropped["all drafts equal"] += 1
+        ranked = _best_and_worst(prompt.messages, texts, rate, min_gap)
+        if isinstance(ranked, str):
+            dropped[ranked] += 1
         else:
-            ranked = sorted(texts, key=lambda text: rate(prompt.messages, text))
-            gap = rate(prompt.messages, ranked[-1]) - rate(prompt.messages, ranked[0])
-            if gap < min_gap:
-                dropped["drafts too close to rank"] += 1
-            else:
-                chat = prompt.messages
-                pairs.append(_pair("on_policy", "best_over_worst", chat, ranked[-1], ranked[0], prompt, origin=origin))
+            pairs.append(_pair("on_policy", "best_over_worst", prompt.messages, *ranked, prompt, origin=origin))
     return PairBuild(tuple(pairs), dict(dropped))
+
+
+def _best_and_worst(
+    chat: Chat, texts: Sequence[str], rate: Callable[[Chat, str], float], min_gap: float
+) -> tuple[str, str] | str:
+    """Return the best and the worst of `texts`, or the reason why they give no pair."""
+    if len(texts) == 1:
+        return "only one draft"
+    if len(set(texts)) == 1:
+        return "all drafts equal"
+    ratings = {text: rate(chat, text) for text in texts}
+    best, worst = max(ratings, key=ratings.__getitem__), min(ratings, key=ratings.__getitem__)
+    # Written so that a rating that is not a number gives no pair either.
+    if best == worst or not ratings[best] - ratings[worst] >= min_gap:
+        return "drafts too close to rank"
+    return EMPTY if is_empty(best) else (best, worst)
 
 
 def _add(item: Decided, kind: PairKind, render: Render, pairs: list[Pair], dropped: Counter[str]) -> None:
     chat = render(item) if kind == "revision" else item.prompt.messages
     for relation, chosen, rejected in _comparisons(item, kind):
         if chosen == rejected:
-            dropped["unchanged"] += 1
+            dropped[UNCHANGED] += 1
         elif is_empty(chosen):
-            dropped["chosen text empty"] += 1
+            dropped[EMPTY] += 1
         else:
             decision = item.decision
             pairs.append(
