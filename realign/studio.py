@@ -9,7 +9,7 @@ person waits for. Nothing heavy is imported until it is needed, so that the page
 
 import threading
 import uuid
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -195,6 +195,17 @@ class Studio:
                 if temperature == orders.REVISING_AGAIN[-1] or not refusal_reason(draft.text, revision.text):
                     yield revision
                     return
+
+    def write_ahead(self, n: int = 2) -> None:
+        """Write draft and revision of the next `n` items while nobody waits for a model, so that they show at once."""
+        self.models.meanwhile(self._ahead(n))
+
+    def _ahead(self, n: int) -> Generator[object]:
+        for prompt in self.store.unwritten(n):
+            for step in self.write_draft(prompt):
+                yield step
+                if isinstance(step, Draft):
+                    yield from self.write_revision(prompt, step)
 
     def chat(self, messages: Chat) -> Iterator[Writing | Answer]:
         """Let the policy in use answer a conversation; nothing is stored."""

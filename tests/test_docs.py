@@ -44,7 +44,7 @@ def test_the_readme_names_every_command_and_no_other() -> None:
 def test_every_option_named_in_the_readme_exists() -> None:
     commands = typer.main.get_command(app).commands.values()  # type: ignore[attr-defined]
     options = {option for command in commands for parameter in command.params for option in parameter.opts}
-    named = set(re.findall(r"`?(--[a-z-]+)", README.split("## In the terminal")[1].split("## Settings")[0]))
+    named = set(re.findall(r"(?<=[ `])(--[a-z][a-z-]+)", README.split("## In the terminal")[1].split("## Settings")[0]))
     assert named <= options
 
 

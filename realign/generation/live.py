@@ -1,14 +1,17 @@
 """The models that write while a person waits: loaded in the background, with a state that the screen can show."""
 
 import contextlib
+import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Literal, NamedTuple
 
 from realign.errors import ModelUnavailable, RealignError
 from realign.generation import Answer, Backend, ModelShelf, Writing
 from realign.models.catalog import ModelSpec
 from realign.records import Chat, Decoding
+
+log = logging.getLogger("realign.generation")
 
 
 class ModelState(NamedTuple):
@@ -29,6 +32,7 @@ class LiveModels:
         self._loading = False
         self._failure: RealignError | None = None
         self._n_writing = 0
+        self._ahead = threading.Lock()
         self._counting = threading.Lock()
 
     def warm_up(self, *specs: ModelSpec) -> threading.Thread:
@@ -63,13 +67,31 @@ class LiveModels:
         if not isinstance(last, Answer) or not last.text:
             raise ModelUnavailable(f"{spec.label} wrote nothing. Try again: another seed gives another text.")
 
+    def meanwhile(self, work: Generator[object]) -> None:
+        """Go through `work` in the background, as far as it gets until somebody waits for a model."""
+        if not self._ahead.acquire(blocking=False):
+            return
+
+        def run() -> None:
+            try:
+                with contextlib.closing(work):
+                    for _ in work:
+                        if self._n_writing > 1:
+                            break
+            except RealignError as error:  # nobody waits for this text; who asks for it will be told
+                log.warning("Writing ahead ended: %s", error)
+            finally:
+                self._ahead.release()
+
+        threading.Thread(target=run, name="write-ahead", daemon=True).start()
+
     def state(self) -> ModelState:
         """Return what the screen should say of the models."""
         if self._failure:
             return ModelState("failed", str(self._failure))
         if self._loading:
             return ModelState("loading", self._message or "Loading the models")
-        if self._n_writing:
+        if self._n_writing > self._ahead.locked():
             waiting = f", {self._n_writing - 1} waiting" if self._n_writing > 1 else ""
             return ModelState("busy", f"The model is writing{waiting}")
         return ModelState("ready", "Models ready") if self._backends else ModelState("cold", "Models not loaded yet")

@@ -24,22 +24,23 @@ class Template(NamedTuple):
 
 
 REVISER_ROLE = (
-    "You're an AI assistant for text re-writing. Rewrite the input text so that it answers the request better: "
-    "correct, clear and to the point."
+    "You're an AI assistant for text re-writing. The input text answers this request: {request}\n\n"
+    "Rewrite it so that it answers better: correct, clear and to the point."
 )
 REQUEST = "Rewrite your answer to be clearer and more concise."
 
 
 def _single_turn(prompt: Chat, draft: str) -> Chat:
-    instructions = "\n\n".join(message.content for message in prompt if message.role == "system")
-    turns = [message for message in prompt if message.role != "system"]
-    if len(turns) == 1:
-        request = f"Request: {turns[0].content}"
+    if len(prompt) == 1:
+        request = prompt[0].content
     else:
-        request = "\n\n".join(f"{message.role.capitalize()}: {message.content}" for message in turns)
-    if instructions:
-        request = f"Instructions: {instructions}\n\n{request}"
-    return (Message(role="system", content=REVISER_ROLE), Message(role="user", content=f"{request}\n\n{draft}"))
+        request = "\n\n".join(f"{_SPEAKER[message.role]}: {message.content}" for message in prompt)
+    # Small models copy a request that stands beside the draft into their answer; in the system message they do not.
+    role = REVISER_ROLE.replace("{request}", request)
+    return (Message(role="system", content=role), Message(role="user", content=draft))
+
+
+_SPEAKER = {"system": "Instructions", "user": "User", "assistant": "Assistant"}
 
 
 def _multi_turn(prompt: Chat, draft: str) -> Chat:
@@ -48,7 +49,7 @@ def _multi_turn(prompt: Chat, draft: str) -> Chat:
 
 TEMPLATES: dict[str, Template] = {
     "single-turn-v1": Template(
-        "One user message holds the request and the draft; the system message asks for the revision.", _single_turn
+        "The system message holds the request and asks for the revision; the user message is the draft.", _single_turn
     ),
     "multi-turn-v1": Template("The draft stands as the assistant's turn, the request follows.", _multi_turn),
 }

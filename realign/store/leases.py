@@ -8,7 +8,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 from realign.errors import Conflict
 from realign.records import Prompt
 from realign.store.shelf import Shelf, record_of
-from realign.store.tables import leases, prompts
+from realign.store.tables import drafts, leases, prompts
 
 
 class Lease(NamedTuple):
@@ -44,7 +44,7 @@ class Queue(Shelf):
             prompt = record_of(connection, Prompt, prompts, wanted)
             holder = connection.scalar(select(leases.c.annotator).where(leases.c.prompt_id == wanted))
             if holder is not None:
-                raise Conflict(f"{holder} is working on this prompt. Choose another one, or come back later.")
+                raise Conflict("Somebody else is working on this prompt. Choose another one, or come back later.")
             connection.execute(delete(leases).where(leases.c.annotator == annotator))
             lease = {
                 "prompt_id": wanted,
@@ -55,6 +55,17 @@ class Queue(Shelf):
             }
             connection.execute(insert(leases).values(lease))
             return Lease(prompt, decision_id, now)
+
+    def unwritten(self, limit: int) -> list[Prompt]:
+        """Return the next prompts that wait, are nobody's, and have no draft yet, at most `limit`."""
+        drafted = select(drafts.c.id).where(drafts.c.prompt_id == prompts.c.id).exists()
+        query = (
+            select(prompts.c.record)
+            .where(prompts.c.live_decision.is_(None), prompts.c.id.not_in(select(leases.c.prompt_id)), ~drafted)
+            .order_by(prompts.c.number)
+            .limit(limit)
+        )
+        return self._all(Prompt, query)
 
     def release(self, annotator: str) -> None:
         """Give back what `annotator` holds, if anything."""

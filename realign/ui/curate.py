@@ -169,7 +169,9 @@ class Curate:
         """Follow the hunks as the person left them; what they wrote by hand stays."""
         if shown is None:
             raise InvalidInput("Nothing is open here any more. Reload the page.")
-        refused = diff_view.chosen(event._data, shown.comparison)
+        refused = diff_view.chosen(event._data, shown.comparison, shown.item.decision_id)
+        if refused is None:  # the next item has come in between
+            return {self.changes: gr.skip()}
         merged = self.studio.merge(shown.comparison, refused)
         text: str | None = merged
         if final_text != shown.merged:
@@ -183,12 +185,14 @@ class Curate:
     def write(self, shown: Shown | None) -> Iterator[dict[Any, Any]]:
         """Let the models write what the item lacks."""
         if shown is None or shown.item.revision is not None:
+            self.studio.write_ahead()
             yield {self.shown: gr.skip()}  # a generator that yields nothing would empty every output
             return
         if shown.item.draft is None:
             yield from self.write_draft(shown)
         else:
             yield from self.write_revision(shown)
+        self.studio.write_ahead()
 
     def write_draft(self, shown: Shown | None) -> Iterator[dict[Any, Any]]:
         """Let the policy answer, then the reviser improve the answer."""
@@ -247,7 +251,7 @@ class Curate:
         return Shown(item, comparison, merged=item.revision.text)
 
     def _changes(self, shown: Shown) -> Value:
-        return diff_view.changes(shown.comparison, shown.refused, shown.turn)
+        return diff_view.changes(shown.comparison, shown.refused, key=shown.item.decision_id, turn=shown.turn)
 
     def _no_changes(self) -> dict[Any, Any]:
         return {self.changes: {"title": "Changes"}, self.final: gr.Textbox(value="", interactive=False)}

@@ -99,9 +99,10 @@ def wait_for_item(page: Page) -> Ruled:
 def rule(page: Page, item: Ruled, ruling: str, key: str) -> Ruled:
     """Press a decision's key and wait until the next item is in front."""
     final = page.locator("#final textarea").input_value()
-    before = page.locator("#prompt").inner_text()
+    prompt = page.locator("#prompt .r-words").last
+    before = prompt.text_content() or ""
     page.keyboard.press(key)
-    expect(page.locator("#prompt")).not_to_have_text(before, use_inner_text=True, timeout=30_000)
+    expect(prompt).not_to_have_text(before, timeout=30_000)
     return item._replace(final=final, ruling=ruling)
 
 

@@ -71,8 +71,11 @@ window.realign = (() => {
   // Draft against revision; each hunk is a toggle. The whole choice is sent, so that no click can be lost.
   const diff = (element, value, trigger) => {
     pending = false;
-    const focused = element.contains(document.activeElement) ? document.activeElement.dataset.index : undefined;
     if (!value) return;
+    // The focus stays on its hunk when a toggle is drawn again, and leaves with the item.
+    const same = element.dataset.key === String(value.key);
+    const focused = same && element.contains(document.activeElement) ? document.activeElement.dataset.index : undefined;
+    element.dataset.key = String(value.key);
     const root = fresh(element);
     const head = heading(value);
     root.append(head);
@@ -96,7 +99,7 @@ window.realign = (() => {
     };
     const send = () => {
       pending = true;
-      trigger("decide", { turn: value.turn, refused: [...refused] });
+      trigger("decide", { key: value.key, refused: [...refused] });
     };
     for (const piece of value.pieces) {
       if (typeof piece === "string") {
