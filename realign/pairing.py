@@ -37,8 +37,11 @@ def all_pairs(store: Store, kinds: Collection[PairKind], policy: ModelSpec) -> P
         made += ranked.pairs
         add_counts(dropped, ranked.dropped)
         add_counts(dropped, {"draft of another policy than the one in use": strange})
-    made += [pair for pair in store.imported_pairs() if pair.kind in kinds]
-    return PreparedPairs(tuple(made), dropped)
+    known = {_content(pair) for pair in made}
+    imported = [pair for pair in store.imported_pairs() if pair.kind in kinds]
+    fresh = [pair for pair in imported if _content(pair) not in known]
+    add_counts(dropped, {"imported pair that a decision gives as well": len(imported) - len(fresh)})
+    return PreparedPairs((*made, *fresh), dropped)
 
 
 def training_pairs(store: Store, config: TrainConfig, policy: ModelSpec) -> PreparedPairs:
@@ -53,9 +56,7 @@ def training_pairs(store: Store, config: TrainConfig, policy: ModelSpec) -> Prep
     found = all_pairs(store, ("on_policy", second), policy)
     kept = tuple(pair for pair in found.pairs if pair.kind == "on_policy" or pair.relation in FOR_POLICY)
     dropped = dict(found.dropped)
-    add_counts(
-        dropped, {"comparison with a revision, which only the reviser learns from": len(found.pairs) - len(kept)}
-    )
+    add_counts(dropped, {"comparison that only the reviser learns from": len(found.pairs) - len(kept)})
     if config.revision_as_task:
         kept += tuple(pair for pair in store.imported_pairs() if pair.kind == "plain")
     return PreparedPairs(kept, dropped)
@@ -89,6 +90,10 @@ def texts_in_use(
         return None, None
     revisions = [revision for revision in store.revisions_of(drafts[-1].id) if wrote(reviser, revision)]
     return drafts[-1], revisions[-1] if revisions else None
+
+
+def _content(pair: Pair) -> tuple[str, ...]:
+    return (pair.kind, pair.prompt_hash, pair.chosen, pair.rejected)
 
 
 def _own_drafts(store: Store, policy: ModelSpec) -> tuple[list[Draft], int]:

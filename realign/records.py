@@ -9,6 +9,7 @@ import json
 from datetime import UTC, datetime
 from typing import Annotated, Literal, NamedTuple, Self
 
+import regex
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, model_validator
 
 Role = Literal["system", "user", "assistant"]
@@ -21,6 +22,14 @@ Relation = Literal["final_over_draft", "final_over_revision", "draft_over_revisi
 SCHEMA_VERSION = 1
 
 Moment = Annotated[AwareDatetime, AfterValidator(lambda moment: moment.astimezone(UTC))]
+
+
+_NOTHING = regex.compile(r"[\s\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]*")
+
+
+def is_empty(text: str) -> bool:
+    """Say whether a text holds nothing to read: only white space, control or zero-width characters."""
+    return _NOTHING.fullmatch(text) is not None
 
 
 class Record(BaseModel):
@@ -94,7 +103,7 @@ class Prompt(Record):
     def _ends_with_the_user(self) -> Self:
         if self.messages[-1].role != "user":
             raise ValueError("the last message of a prompt must come from the user")
-        if not self.messages[-1].content.strip():
+        if is_empty(self.messages[-1].content):
             raise ValueError("the last message of a prompt is empty")
         return self
 

@@ -14,6 +14,7 @@ A reader never trusts the status alone: a run whose status says "running" while 
 import contextlib
 import fcntl
 import json
+import logging
 import os
 import re
 import shutil
@@ -29,6 +30,8 @@ import psutil
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from realign.errors import Conflict, InvalidInput, NotFound, RunStopped, StorageFailed
+
+log = logging.getLogger("realign.runs")
 
 Kind = Literal["draft", "revise", "reviser", "policy", "benchmark"]
 State = Literal["created", "starting", "running", "finished", "stopped", "failed", "died"]
@@ -132,7 +135,7 @@ class Run:
             status = Status(state=state)
         state = status.state if status.state in ENDED or alive or status.state == "created" else "died"
         if state == "died":
-            message = "The worker ended without a word: it was killed, or the machine restarted. See the log."
+            message = "The worker ended without a word: it was killed, the disk is full, or the machine restarted."
             status = status.model_copy(update={"message": message})
         return RunView(self, info, status, state)
 
@@ -340,7 +343,13 @@ def listing(root: Path) -> list[RunView]:
     if not root.is_dir():
         return []
     paths = [path for path in root.iterdir() if not path.name.startswith(".") and (path / "run.json").is_file()]
-    return [Run(path).view() for path in sorted(paths, reverse=True)]
+    views = []
+    for path in sorted(paths, reverse=True):
+        try:
+            views.append(Run(path).view())
+        except (InvalidInput, ValidationError) as error:  # one damaged folder must not hide the others
+            log.warning("The run %s is left out of the list: %s", path.name, error)
+    return views
 
 
 def stop(run: Run) -> None:

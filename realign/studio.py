@@ -46,6 +46,7 @@ from realign.records import (
     Ruling,
     Score,
     Verdict,
+    is_empty,
 )
 from realign.runs import Run, RunView
 from realign.settings import Settings
@@ -130,7 +131,7 @@ class Studio:
 
     def add_prompt(self, text: str, seat: str) -> Item:
         """Queue a prompt that a person typed and put it in front of them; raise `InvalidInput` where it is empty."""
-        if not text.strip():
+        if is_empty(text):
             raise InvalidInput("The prompt is empty. Type what the policy should answer.")
         messages = (Message(role="user", content=text.strip()),)
         prompt = Prompt(id=self._new_id(), messages=messages, origin="typed", created=self._now())
@@ -381,8 +382,6 @@ class Studio:
                     intake.take_run(self.store, view.run, now=self._now(), new_id=self._new_id)
                     self.store.mark_collected(view.info.name)
         return views
-
-    # --- how it is done ----------------------------------------------------------------------------------------------
 
     def _start(self, order: orders.Order, annotator: str) -> Run:
         return orders.launch(order, self.settings, annotator=annotator, now=self._now(), salt=self._new_id())

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from realign.curation import hunks
 from realign.errors import InvalidInput
-from realign.records import Decision, Item, Ruling
+from realign.records import Decision, Item, Ruling, is_empty
 
 
 def rule(
@@ -28,7 +28,7 @@ def rule(
         raise InvalidInput("There is no revision to decide on yet. Wait until it is written.")
     draft, revision = item.draft.text, item.revision.text
     if ruling in ("accepted", "edited"):
-        if not final_text.strip():
+        if is_empty(final_text):
             raise InvalidInput("The final text is empty. Write one, or say that the draft is better.")
         ruling = "accepted" if final_text == revision else "rejected" if final_text == draft else "edited"
     stands = ruling in ("accepted", "edited")

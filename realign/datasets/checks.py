@@ -2,9 +2,8 @@
 
 import regex
 
-from realign.records import Draft, Revision
+from realign.records import Draft, Revision, is_empty
 
-_NOTHING = regex.compile(r"[\s\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]*")
 _CONTROL_TOKEN = regex.compile(
     r"<\|[^|<>\s]{1,40}\|>|<｜[^｜<>\s]{1,40}｜>|</?s>|\[/?INST\]|<</?SYS>>"
     r"|<(?:start|end)_of_turn>|<(?:bos|eos|pad|unk)>"
@@ -26,11 +25,6 @@ _TASK_TALK = regex.compile(
 
 MAX_LENGTH_RATIO = 3
 """A revision this many times longer or shorter than its draft is worth a look."""
-
-
-def is_empty(text: str) -> bool:
-    """Say whether a text holds nothing to read: only white space, control or zero-width characters."""
-    return _NOTHING.fullmatch(text) is not None
 
 
 def has_control_tokens(text: str) -> bool:

@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from realign.datasets.checks import is_empty
 from realign.datasets.containers import Row, read_rows, refused
 from realign.datasets.conversations import chat_of, with_system, word_of
 from realign.datasets.records_io import PAIR_COLUMNS, complaint, decided_of
 from realign.errors import InvalidInput, pick
-from realign.records import Chat, Decided, Message, Pair, Prompt, Record
+from realign.records import Chat, Decided, Message, Pair, Prompt, Record, is_empty
 
 
 class Import(NamedTuple):

@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from realign.datasets.checks import is_empty
-from realign.records import Chat, Decided, Draft, Pair, PairKind, Prompt, Relation
+from realign.records import Chat, Decided, Draft, Pair, PairKind, Prompt, Relation, is_empty
 
 Render = Callable[[Decided], Chat]
 """Writes the conversation that asked for a decided item's revision, in the wording the revision names."""

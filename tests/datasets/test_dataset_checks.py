@@ -3,7 +3,8 @@
 import pytest
 from decided_items import draft, revision
 
-from realign.datasets.checks import flags, is_empty, refusal_reason, talks_about_the_task
+from realign.datasets.checks import flags, refusal_reason, talks_about_the_task
+from realign.records import is_empty
 
 
 def test_a_sound_revision_has_no_flag_and_no_refusal() -> None:
