@@ -182,8 +182,16 @@ def choose_dtype(device: str, precision: str) -> "torch.dtype":
 
     if precision == "fp32":
         return torch.float32
-    supported = torch.cuda.is_bf16_supported() if device == "cuda" else device == "cpu"
-    return torch.bfloat16 if precision == "bf16" or supported else torch.float32
+    return torch.bfloat16 if precision == "bf16" or computes_bf16(device) else torch.float32
+
+
+def computes_bf16(device: str) -> bool:
+    """Say whether `device` has instructions for bf16; without them it would be slower than fp32."""
+    import torch
+
+    if device == "cuda":
+        return bool(torch.cuda.is_bf16_supported())
+    return device == "cpu" and bool(torch.cpu._is_avx512_bf16_supported())
 
 
 def describe_device(device: str, precision: str) -> str:

@@ -15,7 +15,7 @@ from safetensors import SafetensorError
 
 from realign.errors import InvalidInput, ModelUnavailable, RealignError, RunStopped, StorageFailed
 from realign.models.catalog import ModelSpec
-from realign.models.loading import Loaded, choose_device
+from realign.models.loading import Loaded, choose_device, computes_bf16
 from realign.records import Pair, Record
 from realign.runs import LiveRun, write_whole
 from realign.training.callbacks import Measured, RunCallback
@@ -28,7 +28,7 @@ from realign.training.trainer import ReAlignTrainer, build_trainer
 LoadModel = Callable[[ModelSpec, Callable[[str], None]], Loaded]
 
 
-MEASURED_ROWS = 8
+MEASURED_ROWS = 4
 """Pairs of each kind whose likelihood under the reference is measured before training."""
 
 
@@ -82,7 +82,9 @@ def train(run: LiveRun, stage: Stage, load_model: LoadModel) -> dict[str, Any]:
         say("Preparing the pairs")
         build = _rows(run, config, loaded)
         start = starting_point(loaded.model, spec, config)
-        trainer = build_trainer(*start, loaded.tokenizer, build.rows, config, run.output)
+        # bf16 for the arithmetic alone loses no update, and is nearly twice as fast where the machine has it.
+        mixed = spec.precision != "fp32" and computes_bf16(choose_device(spec.device))
+        trainer = build_trainer(*start, loaded.tokenizer, build.rows, config, run.output, mixed_precision=mixed)
         return _Fit(run, config, loaded, build, trainer).carry_out()
 
 

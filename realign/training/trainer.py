@@ -131,13 +131,22 @@ def example(row: Row) -> dict[str, Any]:
 
 
 def build_trainer(
-    model: Any, reference: Any, peft_config: Any, tokenizer: Any, rows: Sequence[Row], config: TrainConfig, output: Path
+    model: Any,
+    reference: Any,
+    peft_config: Any,
+    tokenizer: Any,
+    rows: Sequence[Row],
+    config: TrainConfig,
+    output: Path,
+    *,
+    mixed_precision: bool,
 ) -> ReAlignTrainer:
     """Return a trainer for `rows`; without `reference` it is the model with its adapter as it is now, or without any.
 
-    It prints to the log only, keeps no checkpoints and reports to no service.
+    With `mixed_precision` it computes in bf16 and keeps the weights as they are. It prints to the log only, keeps no
+    checkpoints and reports to no service.
     """
-    arguments = _arguments(config, model, output)
+    arguments = _arguments(config, model, output, mixed_precision)
     return ReAlignTrainer(
         revision_weight=config.revision_weight,
         model=model,
@@ -150,7 +159,7 @@ def build_trainer(
     )
 
 
-def _arguments(config: TrainConfig, model: Any, output: Path) -> DPOConfig:
+def _arguments(config: TrainConfig, model: Any, output: Path, mixed_precision: bool) -> DPOConfig:
     on_cuda = model.device.type == "cuda"
     arguments = DPOConfig(
         output_dir=str(output),
@@ -166,7 +175,7 @@ def _arguments(config: TrainConfig, model: Any, output: Path) -> DPOConfig:
         seed=config.seed,
         max_length=None,  # the rows are short enough already; nothing may be cut off unseen
         use_cpu=model.device.type == "cpu",
-        bf16=on_cuda and torch.cuda.is_bf16_supported(),
+        bf16=mixed_precision,
         dataloader_pin_memory=on_cuda,
         remove_unused_columns=False,
         logging_steps=1,

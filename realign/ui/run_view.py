@@ -3,16 +3,14 @@
 from typing import Any
 
 import gradio as gr
-import pandas as pd
 
 from realign.runs import RunView
 from realign.ui.drawn import Value, drawn
-from realign.ui.theme import ACCENT, REJECTED
 
 HEADERS = ["run", "kind", "what", "state", "done", "by"]
 WIDTHS = ["32%", "10%", "24%", "12%", "12%", "10%"]
 MAX_POINTS = 500
-CURVES = ["chosen", "rejected"]
+LOGPS = {"logps_chosen": "accent", "logps_rejected": "out"}
 
 
 class RunPanes:
@@ -20,10 +18,10 @@ class RunPanes:
 
     def __init__(self) -> None:
         self.state = drawn("pane", state(None), elem_id="run")
-        with gr.Row():
-            self.loss = _plot("Loss: with dpo, ln 2 = 0.693 before the first update", "loss")
-            self.margin = _plot("Margin, chosen minus rejected: 0 before the first update", "margin")
-        self.logps = _plot("Log-probability of chosen and rejected answers", "log-probability", color="answer")
+        with gr.Row(equal_height=True):
+            self.loss = drawn("curve", elem_id="loss")
+            self.margin = drawn("curve", elem_id="margin")
+        self.logps = drawn("curve", elem_id="logps")
         with gr.Column(visible=False, min_width=0) as self.fresh:
             self.samples = drawn("pane", elem_id="samples")
         with gr.Accordion("Log", open=False, elem_id="log"):
@@ -39,13 +37,13 @@ class RunPanes:
         if view is None:
             return {self.state: state(None)}
         metrics = view.run.metrics()
-        points = pd.DataFrame(metrics[:: len(metrics) // MAX_POINTS + 1])
+        points = metrics[:: len(metrics) // MAX_POINTS + 1]
         samples = _samples(view)
         return {
             self.state: state(view),
-            self.loss: _drawn(points, ["loss"]),
-            self.margin: _drawn(points, ["margin"]),
-            self.logps: _drawn(_both(points), ["log-probability", "answer"]),
+            self.loss: _curve("Loss", "with dpo, ln 2 = 0.693 before the first update", points, {"loss": "accent"}),
+            self.margin: _curve("Margin", "chosen − rejected; 0 before the first update", points, {"margin": "accent"}),
+            self.logps: _curve("Log-probability", "chosen · rejected (red)", points, LOGPS),
             self.fresh: gr.Column(visible=bool(samples)),
             self.samples: samples,
             self.log: {"title": "", "text": view.run.log_tail() or "Nothing yet.", "mono": True, "follow": True},
@@ -124,34 +122,17 @@ def _samples(view: RunView) -> Value:
     return {"title": "Fresh answers", "note": "to three fixed prompts, before and after", "turns": turns}
 
 
-def _plot(title: str, column: str, color: str | None = None) -> gr.LinePlot:
-    return gr.LinePlot(
-        None,
-        x="step",
-        y=column,
-        color=color,
-        color_map={"chosen": ACCENT, "rejected": REJECTED} if color else None,
-        title=title,
-        height=200,
-        buttons=[],
-        elem_id=column,
-        visible=False,
-    )
-
-
-def _drawn(points: pd.DataFrame, columns: list[str]) -> gr.LinePlot:
-    """Return a plot's points; a run without them, such as one that writes drafts, shows no plot."""
-    there = not points.empty and set(columns) <= set(points)
-    return gr.LinePlot(points[["step", *columns]] if there else None, visible=there)
-
-
-def _both(points: pd.DataFrame) -> pd.DataFrame:
-    parts = [
-        pd.DataFrame({"step": points["step"], "log-probability": points[f"logps_{name}"], "answer": name})
-        for name in CURVES
-        if f"logps_{name}" in points
+def _curve(title: str, note: str, points: list[dict[str, Any]], columns: dict[str, str]) -> Value:
+    """Return the curves of `columns` (name → colour); a run without them, such as one that drafts, shows no plot."""
+    series: list[Value] = [
+        {"name": name, "colour": colour, "points": [[row["step"], row[name]] for row in points if name in row]}
+        for name, colour in columns.items()
     ]
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+    drawn_series = [line for line in series if line["points"]]
+    if not drawn_series:
+        return {}
+    last = " · ".join(f"{points[-1][line['name']]:+.3g}" for line in drawn_series)
+    return {"title": title, "note": note, "right": last, "series": drawn_series}
 
 
 def _figure(value: Any) -> str:

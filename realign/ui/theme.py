@@ -12,7 +12,6 @@ SANS = (LocalFont("IBM Plex Sans"), "system-ui", "sans-serif")
 MONO = (LocalFont("IBM Plex Mono"), "ui-monospace", "monospace")
 
 ACCENT = "#0f5c63"
-REJECTED = "#a3372c"
 
 
 def theme() -> gr.themes.Base:

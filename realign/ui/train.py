@@ -125,7 +125,16 @@ class Train:
         knobs = [self.max_steps, *self.knobs.values()]
         config = [self.step, self.preset, self.loss, *knobs]
         panes = [*self.view.components, self.note, self.runs, self.seen]
-        choosing = [self.facts, self.sampling, self.training, self.promoting, self.start, self.candidate, self.report]
+        choosing = [
+            self.facts,
+            self.sampling,
+            self.n_samples,
+            self.training,
+            self.promoting,
+            self.start,
+            self.candidate,
+            self.report,
+        ]
         opened.select(spoken(lambda: gr.Timer(active=True)), None, self.clock, **QUIET)
         opened.select(spoken(self.choose), [*config, self.actor], [*choosing, *self.knobs.values()], **QUIET)
         page.load(spoken(self.latest), None, self.watched, **QUIET)
@@ -152,6 +161,7 @@ class Train:
         changed: dict[Any, Any] = {
             self.facts: self._facts(step),
             self.sampling: gr.Column(visible=step in (SAMPLE, REVISE)),
+            self.n_samples: gr.Slider(visible=step == SAMPLE),
             self.training: gr.Column(visible=training),
             self.promoting: gr.Column(visible=step == PROMOTE),
             self.start: gr.Button(STARTS[step]),

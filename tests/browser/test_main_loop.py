@@ -52,7 +52,7 @@ def test_draft_revise_decide_export_train_promote_and_score(studio: App, chromiu
     expected = sorted(pair for row in ruled for pair in pairs_of(row))
     assert exported(page, tmp_path) == expected
 
-    train(page, "2 Train the reviser")
+    train(page, "2 Train the reviser", "reviser")
     reviser = finished(studio, "reviser")
     assert_first_step_is_ln_2(reviser.run)
     promote(page, "reviser", reviser.info.name)
@@ -64,8 +64,8 @@ def test_draft_revise_decide_export_train_promote_and_score(studio: App, chromiu
     assert newest.model.adapter == reviser.info.name
     assert newest.model.adapter_hash is not None
 
-    sample_drafts(page, studio)
-    train(page, "4 Train the policy")
+    sample_drafts(page)
+    train(page, "4 Train the policy", "policy")
     policy = finished(studio, "policy")
     assert_first_step_is_ln_2(policy.run)
     kinds = {row["kind"] for row in policy.run.rows("pairs")}
@@ -159,23 +159,29 @@ def choose_step(page: Page, title: str) -> None:
     page.get_by_label(title).check()
 
 
-def train(page: Page, title: str) -> None:
+def wait_for_run(page: Page, kind: str) -> None:
+    """Wait until the newest run in view is of `kind` and has finished."""
+    expect(page.locator("#run .r-note")).to_contain_text(f"-{kind}-", timeout=60_000)
+    expect(page.locator("#run")).to_contain_text("finished", timeout=RUN_MS)
+
+
+def train(page: Page, title: str, stage: str) -> None:
     """Start a training run of three updates."""
     choose_step(page, title)
     expect(page.locator("#report")).to_contain_text("pairs found", timeout=60_000)
     page.locator("#max-steps input").fill("3")
     page.locator("#max-steps input").blur()
     page.locator("#start").click()
-    expect(page.locator("#run")).to_contain_text("finished", timeout=RUN_MS)
+    wait_for_run(page, stage)
 
 
-def sample_drafts(page: Page, app: App) -> None:
+def sample_drafts(page: Page) -> None:
+    """Let the policy write two drafts of each decided prompt."""
     choose_step(page, "1 Sample drafts")
     page.locator("#n-samples input[type=number]").fill("2")
     page.locator("#n-samples input[type=number]").blur()
     page.locator("#start").click()
-    expect(page.locator("#run")).to_contain_text("drafts", timeout=60_000)
-    expect(page.locator("#run")).to_contain_text("finished", timeout=RUN_MS)
+    wait_for_run(page, "draft")
 
 
 def promote(page: Page, actor: str, run: str) -> None:

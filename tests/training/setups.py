@@ -75,4 +75,4 @@ def trainer_for(
     loaded = load(spec, lambda _: None)
     prepared = prepare(rows, loaded.tokenizer, max_length=config.max_length).rows
     start = starting_point(loaded.model, spec, config)
-    return build_trainer(*start, loaded.tokenizer, prepared, config, root / "trainer")
+    return build_trainer(*start, loaded.tokenizer, prepared, config, root / "trainer", mixed_precision=False)

@@ -107,7 +107,7 @@ def test_the_report_says_what_was_trained_on_and_how_it_began(trained: LiveRun) 
     assert "⟦It is the number 0.<|im_end|>⟧" in report["rows"]["decoded_example"]
     assert report["first"]["loss"] == pytest.approx(LN_2, abs=1e-4)
     assert {kind: measured["n"] for kind, measured in report["reference_logps"].items()} == {
-        "on_policy": 8,
+        "on_policy": 4,
         "revision": 4,
     }
     samples = [json.loads(line) for line in (trained.output / "samples.jsonl").read_text().splitlines()]

@@ -226,6 +226,46 @@ window.realign = (() => {
     root.append(frame);
   };
 
+  // Curves over the steps of a run, with three lines to read them by.
+  const curve = (element, value) => {
+    const root = fresh(element);
+    const frame = element.closest(".block") || element;
+    frame.hidden = !value || !value.series;
+    if (frame.hidden) return;
+    root.append(heading(value));
+    const points = value.series.flatMap((line) => line.points);
+    const [xs, ys] = [points.map((point) => point[0]), points.map((point) => point[1])];
+    const last = Math.max(...xs, 1);
+    let [low, high] = [Math.min(...ys), Math.max(...ys)];
+    const room = Math.max((high - low) * 0.1, Math.abs(high) * 0.02, 0.01);
+    [low, high] = [low - room, high + room];
+    const [left, top, width, height] = [48, 6, 340, 104];
+    const x = (step) => left + (width * step) / last;
+    const y = (figure) => top + height * (1 - (figure - low) / (high - low));
+    const digits = Math.max(0, Math.min(4, 1 - Math.floor(Math.log10(high - low))));
+    const told = value.series.map((line) => `${line.name} from ${line.points[0][1].toFixed(3)} to ${line.points.at(-1)[1].toFixed(3)}`);
+    const plot = svg("svg", { viewBox: "0 0 396 132", role: "img", "aria-label": `${value.title}: ${told.join(", ")}`, class: "r-curve" });
+    const label = (text, at) => {
+      const node = svg("text", at);
+      node.textContent = text;
+      plot.append(node);
+    };
+    for (const figure of [low + room, (low + high) / 2, high - room]) {
+      plot.append(svg("line", { x1: left, x2: left + width, y1: y(figure), y2: y(figure), class: "r-grid" }));
+      label(figure.toFixed(digits), { x: left - 6, y: y(figure) + 4, "text-anchor": "end" });
+    }
+    label("0", { x: left, y: 128 });
+    label(`step ${last}`, { x: left + width, y: 128, "text-anchor": "end" });
+    for (const line of value.series) {
+      const path = line.points.map((point) => `${x(point[0])},${y(point[1])}`).join(" ");
+      plot.append(svg("polyline", { points: path, class: `r-line r-${line.colour}` }));
+      for (const point of line.points.length < 30 ? line.points : line.points.slice(-1)) {
+        plot.append(svg("circle", { cx: x(point[0]), cy: y(point[1]), r: 2.5, class: `r-mark r-${line.colour}` }));
+      }
+    }
+    root.append(plot);
+  };
+
   const visible = (node) => node && node.offsetParent !== null && !node.disabled;
   const typing = (node) => node.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(node.tagName);
   const press = async (id) => {
@@ -274,5 +314,5 @@ window.realign = (() => {
     }, true);
   };
 
-  return { pane, diff, bar, state, scores, listen };
+  return { pane, diff, bar, state, scores, curve, listen };
 })();
