@@ -43,8 +43,8 @@ class Shipped(NamedTuple):
         return [Prompt(**json.loads(line), origin=self.name, created=WRITTEN) for line in self.lines[:-1]]
 
 
-EVERYDAY = Shipped("prompts.jsonl", "everyday", 120, 12, 18, 8, 14, 14)
-HELD_OUT = Shipped("heldout.jsonl", "heldout", 48, 5, 6, 6, 5, 5)
+EVERYDAY = Shipped("prompts.jsonl", "everyday", 132, 12, 18, 8, 14, 14)
+HELD_OUT = Shipped("heldout.jsonl", "heldout", 56, 7, 6, 6, 5, 5)
 
 each_file = pytest.mark.parametrize("shipped", [EVERYDAY, HELD_OUT], ids=lambda shipped: shipped.prefix)
 
@@ -116,8 +116,8 @@ def test_a_system_message_comes_first_only_and_then_user_and_assistant_take_turn
 
 
 @each_file
-def test_the_first_eight_are_single_turns_in_english(shipped: Shipped) -> None:
-    for prompt in shipped.prompts[:8]:
+def test_the_first_twelve_are_single_turns_in_english(shipped: Shipped) -> None:
+    for prompt in shipped.prompts[:12]:
         assert prompt.language == "en", prompt.id
         assert [message.role for message in prompt.messages] == ["user"], prompt.id
 
