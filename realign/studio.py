@@ -198,8 +198,9 @@ class Studio:
                     return
 
     def write_ahead(self, n: int = 2) -> None:
-        """Write draft and revision of the next `n` items while nobody waits for a model, so that they show at once."""
-        self.models.meanwhile(self._ahead(n))
+        """Write draft and revision of the next `n` items while nobody waits for a model, and no run computes."""
+        if not any(view.state in ("starting", "running") for view in self.runs()):
+            self.models.meanwhile(self._ahead(n))
 
     def _ahead(self, n: int) -> Generator[object]:
         for prompt in self.store.unwritten(n):

@@ -1,5 +1,6 @@
 """How one run looks while it goes on: state, curves, fresh answers, log; and the table of all runs."""
 
+import re
 from typing import Any
 
 import gradio as gr
@@ -10,6 +11,7 @@ from realign.ui.drawn import Value, drawn
 HEADERS = ["run", "kind", "what", "state", "done", "by"]
 WIDTHS = ["32%", "10%", "24%", "12%", "12%", "10%"]
 MAX_POINTS = 500
+COUNTS = ("wins", "ties", "losses", "n_unjudged")
 LOGPS = {"logps_chosen": "accent", "logps_rejected": "out"}
 
 
@@ -41,9 +43,9 @@ class RunPanes:
         samples = _samples(view)
         return {
             self.state: state(view),
-            self.loss: _curve("Loss", "with dpo, ln 2 = 0.693 before the first update", points, {"loss": "accent"}),
-            self.margin: _curve("Margin", "chosen − rejected; 0 before the first update", points, {"margin": "accent"}),
-            self.logps: _curve("Log-probability", "chosen · rejected (red)", points, LOGPS),
+            self.loss: _curve("Loss", points, {"loss": "accent"}),
+            self.margin: _curve("Margin", points, {"margin": "accent"}),
+            self.logps: _curve("Log-probability", points, LOGPS),
             self.fresh: gr.Column(visible=bool(samples)),
             self.samples: samples,
             self.log: {"title": "", "text": view.run.log_tail() or "Nothing yet.", "mono": True, "follow": True},
@@ -99,7 +101,7 @@ def state(view: RunView | None) -> Value:
         shown.append(["time left", _duration(view.seconds_left)])
     if view.info.parents:
         shown.append(["builds on", ", ".join(view.info.parents)])
-    shown += [[name.replace("_", " "), _figure(value)] for name, value in result.items() if not isinstance(value, dict)]
+    shown += _benchmark_rows(result) if "win_rate" in result else _result_rows(result)
     value: Value = {"title": "Run", "note": view.info.name, "rows": shown}
     if view.state in ("failed", "died"):
         value["warning"] = status.message
@@ -115,14 +117,43 @@ def _samples(view: RunView) -> Value:
     turns = []
     for sample in found:
         turns += [
-            {"role": "prompt", "text": sample["prompt"]},
+            {"role": "prompt", "text": _asked(sample["prompt"])},
             {"role": "before", "text": sample["before"]},
             {"role": "after", "text": sample["after"]},
         ]
     return {"title": "Fresh answers", "note": "to three fixed prompts, before and after", "turns": turns}
 
 
-def _curve(title: str, note: str, points: list[dict[str, Any]], columns: dict[str, str]) -> Value:
+def _asked(prompt: str) -> str:
+    """Return the last message of the user in a conversation that was decoded from its tokens, where roles show."""
+    parts = re.split(r"(?m)^(system|user|assistant)\s*$", prompt)
+    said = [text.strip() for role, text in zip(parts[1::2], parts[2::2], strict=True) if role == "user"]
+    return said[-1] if said else prompt.strip()
+
+
+def _result_rows(result: dict[str, Any]) -> list[list[str]]:
+    rows = []
+    for name, value in result.items():
+        words = ", ".join(f"{n} {kind}" for kind, n in value.items()) if isinstance(value, dict) else _figure(value)
+        rows.append([name.replace("_", " "), words])
+    return rows
+
+
+def _benchmark_rows(result: dict[str, Any]) -> list[list[str]]:
+    """Return win rate and counts, with what a win rate says little without: length and completeness of both sides."""
+    model, baseline = result["model"], result["baseline"]
+    percent = f"{result['level']:.0%}".replace("%", " %")
+    rate = f"{result['win_rate']:.1f} % ({result['lower']:.1f} to {result['upper']:.1f}, {percent})"
+    shares = [("ended by itself", "ended"), ("repeated 4-grams", "repeated_4grams")]
+    return [
+        ["win rate", rate],
+        ["won · tied · lost · unjudged", " · ".join(str(result[key]) for key in COUNTS)],
+        ["words, baseline → model", f"{baseline['words']:.0f} → {model['words']:.0f}"],
+        *([f"{what}, baseline → model", f"{baseline[key]:.0%} → {model[key]:.0%}"] for what, key in shares),
+    ]
+
+
+def _curve(title: str, points: list[dict[str, Any]], columns: dict[str, str]) -> Value:
     """Return the curves of `columns` (name → colour); a run without them, such as one that drafts, shows no plot."""
     series: list[Value] = [
         {"name": name, "colour": colour, "points": [[row["step"], row[name]] for row in points if name in row]}
@@ -131,7 +162,8 @@ def _curve(title: str, note: str, points: list[dict[str, Any]], columns: dict[st
     drawn_series = [line for line in series if line["points"]]
     if not drawn_series:
         return {}
-    last = " · ".join(f"{points[-1][line['name']]:+.3g}" for line in drawn_series)
+    first, last = (" · ".join(f"{line['points'][at][1]:.3f}" for line in drawn_series) for at in (0, -1))
+    note = f"from {first}" if len(drawn_series) == 1 else "chosen · rejected (red)"
     return {"title": title, "note": note, "right": last, "series": drawn_series}
 
 

@@ -102,8 +102,8 @@ class Train:
                 value=0, precision=0, minimum=0, label="Prompts at most", info="0 takes all that were decided."
             )
         with gr.Column(visible=False, min_width=0) as self.training:
-            presets = [(f"{name}: {preset.what}", name) for name, preset in PRESETS.items()]
-            self.preset = gr.Dropdown(presets, value="demo", label="Preset", elem_id="preset")
+            presets = " ".join(f"{name}: {preset.what}" for name, preset in PRESETS.items())
+            self.preset = gr.Dropdown(list(PRESETS), value="demo", label="Preset", info=presets, elem_id="preset")
             self.max_steps = gr.Number(
                 value=None,
                 precision=0,

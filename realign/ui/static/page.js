@@ -30,7 +30,7 @@ window.realign = (() => {
   const pane = (element, value) => {
     if (!value) return;
     const before = element.querySelector(".r-text");
-    const top = before ? before.scrollTop : 0;
+    const top = before && before.textContent === value.text ? before.scrollTop : 0;
     const atEnd = before && before.scrollHeight - before.scrollTop - before.clientHeight < 40;
     const root = fresh(element);
     root.append(heading(value));
