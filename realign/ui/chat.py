@@ -9,13 +9,14 @@ from realign.errors import InvalidInput
 from realign.records import Message
 from realign.studio import Studio
 from realign.ui.boundary import spoken
-from realign.ui.drawn import drawn
+from realign.ui.drawn import Value, drawn
 
 TITLE = "Chat"
 KEYS: dict[str, str] = {}
 QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
 
 Turn = dict[str, str]
+NO_TALK = {"title": "Policy", "empty": "Say something to the policy in use."}
 NO_REVISION = {"title": "Revision", "empty": "The reviser's version of the last answer."}
 
 
@@ -31,13 +32,7 @@ class Chat:
         self.studio = studio
         self.turns: gr.State = gr.State([])
         with gr.Row(equal_height=True):
-            self.talk = gr.Chatbot(
-                label="Policy",
-                render_markdown=False,
-                buttons=["copy"],
-                elem_id="talk",
-                placeholder="Say something to the policy in use.",
-            )
+            self.talk = drawn("pane", NO_TALK, elem_id="talk")
             self.revision = drawn(
                 "pane",
                 NO_REVISION,
@@ -66,7 +61,7 @@ class Chat:
 
     def start(self) -> dict[Any, Any]:
         """Begin again."""
-        return {self.text: "", self.talk: [], self.revision: NO_REVISION, self.turns: []}
+        return {self.text: "", self.talk: NO_TALK, self.revision: NO_REVISION, self.turns: []}
 
     def answer(self, text: str, turns: list[Turn]) -> Iterator[dict[Any, Any]]:
         """Let the policy answer, then show the reviser's version of that answer."""
@@ -74,13 +69,22 @@ class Chat:
             raise InvalidInput("The message is empty. Write something first.")
         asked: list[Turn] = [*turns, {"role": "user", "content": text.strip()}]
         messages = tuple(Message.model_validate(turn) for turn in asked)
-        yield {self.text: "", self.talk: [*asked, {"role": "assistant", "content": "…"}], self.turns: asked}
+        policy, reviser = self.studio.spec("policy").label, self.studio.spec("reviser").label
+        yield {
+            self.text: "",
+            self.talk: _talk([*asked, {"role": "assistant", "content": "…"}], policy),
+            self.turns: asked,
+        }
         said = ""
         for step in self.studio.chat(messages):
             said = step.text
-            yield {self.talk: [*asked, {"role": "assistant", "content": said}]}
+            yield {self.talk: _talk([*asked, {"role": "assistant", "content": said}], policy)}
         told: list[Turn] = [*asked, {"role": "assistant", "content": said}]
         yield {self.turns: told, self.revision: {"title": "Revision", "text": "", "writing": True}}
-        label = self.studio.spec("reviser").label
         for step in self.studio.improve(messages, said):
-            yield {self.revision: {"title": "Revision", "note": label, "text": step.text, "follow": True}}
+            yield {self.revision: {"title": "Revision", "note": reviser, "text": step.text, "follow": True}}
+
+
+def _talk(turns: list[Turn], policy: str) -> Value:
+    shown = [{"role": "you" if turn["role"] == "user" else "policy", "text": turn["content"]} for turn in turns]
+    return {"title": "Policy", "note": policy, "turns": shown}

@@ -101,7 +101,7 @@ def state(view: RunView | None) -> Value:
         shown.append(["time left", _duration(view.seconds_left)])
     if view.info.parents:
         shown.append(["builds on", ", ".join(view.info.parents)])
-    shown += _benchmark_rows(result) if "win_rate" in result else _result_rows(result)
+    shown += _benchmark_rows(result) if view.info.kind == "benchmark" and result else _result_rows(result)
     value: Value = {"title": "Run", "note": view.info.name, "rows": shown}
     if view.state in ("failed", "died"):
         value["warning"] = status.message
@@ -142,14 +142,18 @@ def _result_rows(result: dict[str, Any]) -> list[list[str]]:
 def _benchmark_rows(result: dict[str, Any]) -> list[list[str]]:
     """Return win rate and counts, with what a win rate says little without: length and completeness of both sides."""
     model, baseline = result["model"], result["baseline"]
-    percent = f"{result['level']:.0%}".replace("%", " %")
-    rate = f"{result['win_rate']:.1f} % ({result['lower']:.1f} to {result['upper']:.1f}, {percent})"
     shares = [("ended by itself", "ended"), ("repeated 4-grams", "repeated_4grams")]
-    return [
-        ["win rate", rate],
-        ["won · tied · lost · unjudged", " · ".join(str(result[key]) for key in COUNTS)],
+    rows = [
         ["words, baseline → model", f"{baseline['words']:.0f} → {model['words']:.0f}"],
         *([f"{what}, baseline → model", f"{baseline[key]:.0%} → {model[key]:.0%}"] for what, key in shares),
+    ]
+    if "win_rate" not in result:
+        return [["games", f"{result['n']}, judged blind by people below"], *rows]
+    interval = f"{result['lower']:.1f} to {result['upper']:.1f}, {100 * result['level']:.0f} %"
+    return [
+        ["win rate", f"{result['win_rate']:.1f} % ({interval})"],
+        ["won · tied · lost · unjudged", " · ".join(str(result[key]) for key in COUNTS)],
+        *rows,
     ]
 
 

@@ -31,6 +31,8 @@ STARTS = {
     POLICY: "Train the policy",
     PROMOTE: "Promote",
 }
+MAX_STEPS = "max_steps"
+"""Stands outside "More": on a laptop it is the first thing to set."""
 POLICY_ONLY = ("revision_weight", "revision_as_task")
 KNOBS = tuple(name for name in TrainConfig.model_fields if name not in ("stage", "loss"))
 BASE = "base"
@@ -104,18 +106,11 @@ class Train:
         with gr.Column(visible=False, min_width=0) as self.training:
             presets = " ".join(f"{name}: {preset.what}" for name, preset in PRESETS.items())
             self.preset = gr.Dropdown(list(PRESETS), value="demo", label="Preset", info=presets, elem_id="preset")
-            self.max_steps = gr.Number(
-                value=None,
-                precision=0,
-                minimum=0,
-                label="Updates",
-                info=_help("max_steps"),
-                elem_id="max-steps",
-            )
+            self.max_steps = _knob(MAX_STEPS)
             with gr.Accordion("More", open=False):
                 losses = [(f"{name}: {loss.what}", name) for name, loss in LOSSES.items()]
                 self.loss = gr.Dropdown(losses, value="dpo", label="Loss", info=_help("loss"))
-                self.knobs = {name: _knob(name) for name in KNOBS if name != "max_steps"}
+                self.knobs = {name: _knob(name) for name in KNOBS if name != MAX_STEPS}
             self.report = drawn("pane", elem_id="report", classes="r-plain")
         with gr.Column(visible=False, min_width=0) as self.promoting:
             self.actor = gr.Radio(list(get_args(Actor)), value="reviser", label="Use as", elem_id="actor")
@@ -136,10 +131,12 @@ class Train:
             self.report,
         ]
         opened.select(spoken(lambda: gr.Timer(active=True)), None, self.clock, **QUIET)
-        opened.select(spoken(self.choose), [*config, self.actor], [*choosing, *self.knobs.values()], **QUIET)
+        opened.select(spoken(self.choose), [*config, self.actor], [*choosing, *knobs], **QUIET)
         page.load(spoken(self.latest), None, self.watched, **QUIET)
-        self.step.change(spoken(self.choose), [*config, self.actor], [*choosing, *self.knobs.values()], **QUIET)
-        for knob in (self.preset, self.loss, *knobs):
+        self.step.change(spoken(self.choose), [*config, self.actor], [*choosing, *knobs], **QUIET)
+        for choice in (self.preset, self.loss):
+            choice.change(spoken(self.switch), config, [self.report, *knobs], **QUIET)
+        for knob in knobs:
             knob.change(spoken(self.check), config, self.report, trigger_mode="always_last", **QUIET)
         self.actor.change(spoken(self.candidates), self.actor, self.candidate, **QUIET)
         self.start.click(
@@ -147,7 +144,7 @@ class Train:
             [self.n_samples, self.limit, self.actor, self.candidate, *config],
             [self.watched, self.seen],
             **QUIET,
-        ).success(spoken(self.choose), [*config, self.actor], [*choosing, *self.knobs.values()], **QUIET)
+        ).success(spoken(self.choose), [*config, self.actor], [*choosing, *knobs], **QUIET)
         self.stop.click(spoken(self.halt), self.watched, None, **QUIET)
         self.runs.select(spoken(self.look_at), None, [self.watched, self.seen], **QUIET)
         self.clock.tick(spoken(self.follow), [self.watched, self.seen], panes, queue=False, **QUIET)
@@ -168,15 +165,17 @@ class Train:
             self.report: self.check(step, preset, loss, *knobs) if training else {},
             self.candidate: self.candidates(actor),
         }
-        for name, knob in self.knobs.items():
-            changed[knob] = gr.update(visible=name not in POLICY_ONLY or step == POLICY)
-        return changed
+        return {**changed, **self._defaults(step, preset, loss)}
 
     def check(self, step: str, preset: str, loss: str, *knobs: Any) -> Value:
         """Return the pre-flight report on what would be trained."""
         if step not in (REVISER, POLICY):
             return {}
         return _report(self.studio.check(self._config(step, preset, loss, knobs)))
+
+    def switch(self, step: str, preset: str, loss: str, *knobs: Any) -> dict[Any, Any]:
+        """Follow another preset or loss: each field left empty shows what it says, and the report is made again."""
+        return {self.report: self.check(step, preset, loss, *knobs), **self._defaults(step, preset, loss)}
 
     def candidates(self, actor: Actor) -> gr.Dropdown:
         """Offer the runs whose adapter can be promoted."""
@@ -232,11 +231,22 @@ class Train:
             self.seen: now,
         }
 
+    def _defaults(self, step: str, preset: str, loss: str) -> dict[Any, Any]:
+        """Show in each empty field what preset and loss say, and hide what the step does not use."""
+        config = self._config(step, preset, loss, ("",) * len(KNOBS))
+        updates = {}
+        for name, knob in {MAX_STEPS: self.max_steps, **self.knobs}.items():
+            shown: dict[str, Any] = {"visible": name not in POLICY_ONLY or step == POLICY}
+            if isinstance(knob, gr.Textbox):
+                shown["placeholder"] = str(getattr(config, name))
+            updates[knob] = gr.update(**shown)
+        return updates
+
     # --- what the screen shows ---------------------------------------------------------------------------------------
 
     def _config(self, step: str, preset: str, loss: str, knobs: tuple[Any, ...]) -> TrainConfig:
         stage: Actor = "reviser" if step == REVISER else "policy"
-        names = ("max_steps", *self.knobs)
+        names = (MAX_STEPS, *self.knobs)
         given = {name: value for name, value in zip(names, knobs, strict=True) if value not in (None, "", PRESET)}
         for name in ("lora", "revision_as_task", "gradient_checkpointing"):
             if name in given:
@@ -269,8 +279,7 @@ def _knob(name: str) -> Any:
     label = name.replace("_", " ").capitalize().replace("Lora", "LoRA")
     if field.annotation is bool:
         return gr.Radio([PRESET, "yes", "no"], value=PRESET, label=label, info=_help(name))
-    precision = 0 if field.annotation is int else None
-    return gr.Number(value=None, label=label, info=_help(name), precision=precision, placeholder=PRESET)
+    return gr.Textbox("", label=label, info=_help(name), placeholder=PRESET, elem_id=name.replace("_", "-"))
 
 
 def _report(report: Any) -> Value:

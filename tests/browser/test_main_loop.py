@@ -169,8 +169,8 @@ def train(page: Page, title: str, stage: str) -> None:
     """Start a training run of three updates."""
     choose_step(page, title)
     expect(page.locator("#report")).to_contain_text("pairs found", timeout=60_000)
-    page.locator("#max-steps input").fill("3")
-    page.locator("#max-steps input").blur()
+    page.locator("#max-steps textarea").fill("3")
+    page.locator("#max-steps textarea").blur()
     page.locator("#start").click()
     wait_for_run(page, stage)
 
