@@ -84,8 +84,10 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
         values["trusted_hosts"] = tuple(
             part.strip() for part in str(values["trusted_hosts"]).split(",") if part.strip()
         )
-    if environ.get("SPACE_ID"):
-        values.setdefault("trusted_hosts", ("localhost", "127.0.0.1", environ.get("SPACE_HOST", "*.hf.space")))
+    if environ.get("SPACE_ID"):  # the Space's own proxy decides under which names it is reached
+        values.setdefault("trusted_hosts", ("*",))
+    if "?" in str(home):
+        raise InvalidInput(f"The folder {home} has a '?' in its name, which a database address cannot hold.")
     try:
         return Settings.model_validate(values)
     except ValidationError as error:

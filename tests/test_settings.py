@@ -114,3 +114,15 @@ def test_a_folder_with_letters_of_any_alphabet_survives_a_plain_locale(tmp_path:
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, env=environment, check=True
     )
     assert done.stdout.strip() == ascii(str(tmp_path / "雨"))
+
+
+def test_on_a_space_its_proxy_decides_the_host_name() -> None:
+    assert load_settings({"SPACE_ID": "ann/studio"}).trusted_hosts == ("*",)
+    assert load_settings({"SPACE_ID": "ann/studio", "REALIGN_TRUSTED_HOSTS": "a.example"}).trusted_hosts == (
+        "a.example",
+    )
+
+
+def test_a_home_folder_that_no_database_address_can_hold_is_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"has a '\?' in its name"):
+        load_settings({"REALIGN_HOME": "/data/what?"})

@@ -33,7 +33,10 @@ class Page(NamedTuple):
 def build(studio: Studio) -> Page:
     """Return the page on top of `studio`."""
     keys: dict[str, str] = {}
-    with gr.Blocks(title="ReAlign Studio", fill_width=True, analytics_enabled=False) as blocks:
+    # Uploads and exports are copied into Gradio's cache; a day later nobody needs them any more.
+    with gr.Blocks(
+        title="ReAlign Studio", fill_width=True, analytics_enabled=False, delete_cache=(3600, 86400)
+    ) as blocks:
         with gr.Row(elem_id="head"):
             gr.HTML("", html_template='<div class="r-root">ReAlign Studio</div>', js_on_load=None, elem_id="brand")
             state = drawn("state", _state(studio), elem_id="state", classes="r-state")
