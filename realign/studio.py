@@ -96,7 +96,7 @@ class Studio:
         return self.spec_of(actor, promotion.run if promotion else None)
 
     def spec_of(self, actor: Actor, run: str | None) -> ModelSpec:
-        """Return the model that `run` made for `actor`; none means the configured base."""
+        """Return the model that `run` made for `actor`, gone or not (loading it will say so); none means the base."""
         settings = self.settings
         source = settings.policy if actor == "policy" else settings.reviser
         spec = ModelSpec(
@@ -104,7 +104,8 @@ class Studio:
         )
         if run is None:
             return spec
-        return spec.model_copy(update={"adapter": self.run(run).output / "adapter", "adapter_run": run})
+        adapter = Run(settings.runs / run).output / "adapter"
+        return spec.model_copy(update={"adapter": adapter, "adapter_run": run})
 
     def warm_up(self) -> None:
         """Load the models in use in the background."""
@@ -119,14 +120,9 @@ class Studio:
     def import_file(self, path: Path, format: str | None = None, origin: str = "") -> ImportReport:  # noqa: A002
         """Take prompts, pairs or decided items from a file, all or nothing; held-out prompts are counted, not taken."""
         held_out = {prompt.content_hash for prompt in self.held_out()}
+        origin, now = origin or path.name, self._now()
         return intake.take_file(
-            self.store,
-            path,
-            format,
-            held_out=held_out,
-            origin=origin or path.name,
-            now=self._now(),
-            new_id=self._new_id,
+            self.store, path, format, held_out=held_out, origin=origin, now=now, new_id=self._new_id
         )
 
     def add_prompt(self, text: str, seat: str) -> Item:
@@ -148,8 +144,8 @@ class Studio:
 
     def held_out(self) -> list[Prompt]:
         """Return the benchmark's prompts, which never enter training."""
-        path = DATA / "heldout.jsonl"
-        taken = formats.read(path, "prompts", origin="heldout", now=self._now(), new_id=self._new_id)
+        kept = DATA / "heldout.jsonl"
+        taken = formats.read(kept, "prompts", origin="heldout", now=self._now(), new_id=self._new_id)
         return [prompt.model_copy(update={"id": prompt.source_id}) for prompt in taken.prompts]
 
     # --- one item, live ----------------------------------------------------------------------------------------------
@@ -341,7 +337,7 @@ class Studio:
     ) -> Run:
         """Start a run in which two policies, each named by its run or None for the base, answer held-out prompts."""
         pick(judge, {**JUDGES, PERSON: None}, "judge")
-        one, other = self.spec_of("policy", model), self.spec_of("policy", baseline)
+        one, other = (self.spec_of("policy", name and self.run(name).name) for name in (model, baseline))
         return self._start(orders.benchmark(self.held_out()[:n_prompts], one, other, judge), annotator)
 
     def next_game(self) -> Game | None:

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from realign.errors import Conflict, InvalidInput, NotFound
-from realign.records import Draft, Item, Revision
+from realign.records import Draft, Item, Promotion, Revision
 from realign.settings import Settings
 from realign.store import Store
 from realign.studio import Studio
 from realign.training.config import config_for
 from tests.tiny import make_tiny_model
 
+NOW = datetime(2026, 12, 1, tzinfo=UTC)
 SEAT, OTHER = "seat-one", "seat-two"
 
 
@@ -183,6 +184,21 @@ def test_a_run_that_does_not_exist_or_made_nothing_cannot_be_promoted(studio: St
         studio.promote("policy", "20260101-000000-policy-abcd", annotator="Ann")
     with pytest.raises(InvalidInput, match="not the name of a run"):
         studio.promote("policy", "../../etc", annotator="Ann")
+
+
+def test_a_promoted_run_whose_folder_is_gone_is_a_sentence_and_the_base_can_be_promoted(studio: Studio) -> None:
+    promotion = Promotion(id="p1", actor="policy", run="20260101-000000-policy-abcd", annotator="Ann", created=NOW)
+    studio.store.promote(promotion)
+    studio.models.warm_up(studio.spec("policy")).join(60)
+    assert studio.model_state().state == "failed"
+    assert "is gone. Promote another run" in studio.model_state().message
+    studio.promote("policy", None, annotator="Ann")
+    assert studio.spec("policy").adapter is None
+
+
+def test_a_benchmark_of_a_run_that_does_not_exist_says_so(studio: Studio) -> None:
+    with pytest.raises(NotFound, match="no run"):
+        studio.benchmark("20260101-000000-policy-abcd", None, judge="rubric", annotator="Ann")
 
 
 def test_a_model_is_not_compared_with_itself(studio: Studio) -> None:
