@@ -46,7 +46,7 @@ def build(studio: Studio) -> Page:
                     tab.build(studio, blocks, opened)
                 keys |= tab.KEYS
         seen: gr.State = gr.State({})
-        clock = gr.Timer(1)
+        clock = gr.Timer(2)
         clock.tick(
             spoken(lambda shown: _changed(shown, _state(studio))),
             inputs=seen,

@@ -171,6 +171,10 @@ def train(page: Page, title: str, stage: str) -> None:
     expect(page.locator("#report")).to_contain_text("pairs found", timeout=60_000)
     page.locator("#max-steps textarea").fill("3")
     page.locator("#max-steps textarea").blur()
+    if not page.locator("#batch-size textarea").is_visible():
+        page.get_by_text("More", exact=True).click()
+    page.locator("#batch-size textarea").fill("2")
+    page.locator("#batch-size textarea").blur()
     page.locator("#start").click()
     wait_for_run(page, stage)
 
