@@ -98,9 +98,9 @@ def make_app(tmp_path: Path) -> Iterator[Callable[..., App]]:
         app.kill()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """One browser for all tests; each opens pages of its own."""
+    """One browser for the tests of a file, which open pages of their own; it keeps an event loop running meanwhile."""
     found = shutil.which("chromium") or shutil.which("google-chrome")
     flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
     with sync_playwright() as playwright:

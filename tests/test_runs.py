@@ -309,7 +309,7 @@ def test_a_killed_worker_has_died_without_a_word(tmp_path: Path, slow_server: Ch
     until(lambda: not run.alive())
     view = run.view()
     assert view.state == "died"
-    assert "killed, or the machine restarted" in view.status.message
+    assert "it was killed, the disk is full, or the machine restarted" in view.status.message
 
 
 def test_kill_ends_the_worker_and_counts_it(tmp_path: Path, slow_server: ChatServer) -> None:

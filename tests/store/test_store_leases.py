@@ -60,7 +60,7 @@ def test_a_chosen_prompt_in_other_hands_is_a_conflict_and_keeps_what_one_has(sto
     store.add_prompts([prompt("a"), prompt("b")])
     store.lease("Ann", NOON, LATER, "id-1")
     own = store.lease("Bob", NOON, LATER, "id-2")
-    with pytest.raises(Conflict, match="Ann is working on this prompt"):
+    with pytest.raises(Conflict, match="Somebody else is working on this prompt"):
         store.lease("Bob", NOON, LATER, "id-3", prompt_id="a")
     with pytest.raises(NotFound, match="no prompt 'x'"):
         store.lease("Bob", NOON, LATER, "id-3", prompt_id="x")
@@ -99,3 +99,11 @@ def test_eight_annotators_at_once_decide_200_prompts_once_each(url: str, n_store
         assert store.count_decided() == 200
         assert store.lease("late", NOON, LATER, "late") is None
         store.close()
+
+
+def test_what_is_written_ahead_is_undecided_without_a_draft_and_in_nobodys_hands(store: Store) -> None:
+    store.add_prompts([prompt("a"), prompt("b"), prompt("c"), prompt("d")])
+    store.lease("Ann", NOON, LATER, "id-1")
+    store.add_drafts([draft("b-draft", "b")])
+    assert store.unwritten(10) == [prompt("c"), prompt("d")]
+    assert store.unwritten(1) == [prompt("c")]
