@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
-import click
 import typer
+from typer.exceptions import TyperException
 
 from realign import doctor as examination
 from realign.choices import EXPORTS, JUDGES, PERSON, PRESETS, config_for
@@ -43,12 +43,13 @@ def main() -> None:
     except RealignError as error:
         print(error, file=sys.stderr)
         sys.exit(2)
-    except click.exceptions.Exit as error:
+    except typer.Exit as error:
         sys.exit(error.exit_code)
-    except click.ClickException as error:
-        print(f"{error.format_message()} See: python -m realign --help", file=sys.stderr)
+    except TyperException as error:  # a wrong argument; an empty line is answered with the help
+        said = error.format_message() if hasattr(error, "format_message") else str(error)
+        print(f"{said} See: python -m realign --help" if len(sys.argv) > 1 else said, file=sys.stderr)
         sys.exit(2)
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         print("Interrupted. Runs that were started go on.", file=sys.stderr)
         sys.exit(2)
 
@@ -218,7 +219,7 @@ def _follow(studio: Studio, run: Run, wait: bool, as_json: bool) -> None:
     """Show a run's progress on stderr until it ends, bring its results home, and print how it came out."""
     view = run.view()
     if wait:
-        view = _wait(run, lambda line: print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True))
+        view = _wait(run, _show_in_place if sys.stderr.isatty() else lambda _: None)
         studio.collect()
     if view.state == "stopped":
         raise RunStopped(f"{run.name} was stopped: {view.status.message}")
@@ -226,6 +227,10 @@ def _follow(studio: Studio, run: Run, wait: bool, as_json: bool) -> None:
         raise InvalidInput(f"{run.name} {view.state}: {view.status.message} Its log: {run.path / 'log.txt'}")
     result = [f"  {name.replace('_', ' ')}: {value}" for name, value in view.status.result.items()]
     _say(as_json, _run_row(view), [f"{run.name} {view.state}", *result])
+
+
+def _show_in_place(line: str) -> None:
+    print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
 
 
 def _wait(run: Run, show: Callable[[str], None]) -> RunView:
@@ -261,6 +266,6 @@ def _score_line(score: Score) -> str:
 
 def _knob(word: str) -> tuple[str, Any]:
     name, equals, value = word.partition("=")
-    if not equals:
+    if not equals or name == "stage":
         raise InvalidInput(f"'{word}' is no knob: write it as name=value, such as beta=0.1.")
     return name, value

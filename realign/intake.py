@@ -1,6 +1,7 @@
 """What comes into the store from outside: files that a person brings, and what ended runs have made."""
 
-from collections.abc import Callable, Collection
+import logging
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -9,11 +10,13 @@ from pydantic import BaseModel, ValidationError
 
 from realign.benchmarks.score import score_of
 from realign.datasets import formats
-from realign.errors import StorageFailed
+from realign.errors import NotFound, RealignError, StorageFailed
 from realign.pairing import add_counts
-from realign.records import Decided, Draft, Game, Revision, Score, Verdict
-from realign.runs import Run
+from realign.records import Decided, Draft, Game, Pair, Revision, Score, Verdict
+from realign.runs import ENDED, Run, RunView
 from realign.store import Store
+
+log = logging.getLogger("realign.intake")
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -40,17 +43,39 @@ def take_file(
     """Store a file's prompts, pairs or decided items, all or nothing; what `held_out` names by hash is left out."""
     taken = formats.read(path, format, origin=origin, now=now, new_id=new_id)
     prompts = [prompt for prompt in taken.prompts if prompt.content_hash not in held_out]
-    pairs = [pair for pair in taken.pairs if pair.prompt_hash not in held_out]
+    foreign = [pair for pair in taken.pairs if not _was_decided_here(store, pair)]
+    pairs = [pair for pair in foreign if pair.prompt_hash not in held_out]
     decided = [item for item in taken.decided if item.prompt.content_hash not in held_out]
-    n_taken = len(taken.prompts) + len(taken.pairs) + len(taken.decided)
+    n_taken = len(taken.prompts) + len(foreign) + len(taken.decided)
     n_left = len(prompts) + len(pairs) + len(decided)
     added = store.add_prompts(prompts)
     new_pairs, known_pairs = store.add_pairs(pairs)
     new_decided = sum(_take_decided(store, item) for item in decided)
     dropped = dict(taken.dropped)
+    add_counts(dropped, {"decided here already": len(taken.pairs) - len(foreign)})
     known = added.duplicates + known_pairs + len(decided) - new_decided
     add_counts(dropped, {"held out for the benchmark": n_taken - n_left, "known already": known})
     return ImportReport(taken.format, taken.read, added.added + new_pairs + new_decided, dropped)
+
+
+def take_ended(
+    store: Store, views: Sequence[RunView], untaken: set[str], *, now: datetime, new_id: Callable[[], str]
+) -> None:
+    """Bring home every run of `views` (newest first) that has ended and was not taken before.
+
+    One that cannot be taken must not hide the others: it is logged, named in `untaken`, and tried again at the next
+    start.
+    """
+    for view in reversed(views):  # drafts before the revisions of them
+        name = view.info.name
+        if view.state not in ENDED or name in untaken or store.is_collected(name):
+            continue
+        try:
+            take_run(store, view.run, now=now, new_id=new_id)
+            store.mark_collected(name)
+        except RealignError as error:
+            log.warning("Nothing was taken from the run %s: %s", name, error)
+            untaken.add(name)
 
 
 def take_run(store: Store, run: Run, *, now: datetime, new_id: Callable[[], str]) -> None:
@@ -75,6 +100,17 @@ def score(store: Store, run: Run, judge: str, *, now: datetime, new_id: Callable
     return score_of(run.name, run.info().config, games, verdicts, judge, now=now, new_id=new_id())
 
 
+def _was_decided_here(store: Store, pair: Pair) -> bool:
+    """Say whether a pair comes from an own export, whose decision gives it anyway."""
+    if pair.decision_id is None:
+        return False
+    try:
+        store.decision(pair.decision_id)
+    except NotFound:
+        return False
+    return True
+
+
 def _take_decided(store: Store, item: Decided) -> bool:
     """Store one decided item under the prompt that is here already, if it is; say whether it was new."""
     if not store.add_prompts([item.prompt]).added:
@@ -96,6 +132,7 @@ def _take_decided(store: Store, item: Decided) -> bool:
 def _made(run: Run, name: str, record: type[R]) -> list[R]:
     try:
         return [record.model_validate(row) for row in run.made(name)]
-    except ValidationError as error:
+    except (ValueError, OSError) as error:  # pydantic's, JSON's and UTF-8's complaints are all ValueErrors
         path = run.output / f"{name}.jsonl"
-        raise StorageFailed(f"{path} cannot be read: {error.errors()[0]['msg']}. It was changed by hand.") from error
+        reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
+        raise StorageFailed(f"{path} cannot be read: {reason}. It is damaged or was changed by hand.") from error

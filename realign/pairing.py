@@ -7,8 +7,8 @@ from realign.datasets.pairs import build_pairs, on_policy_pairs
 from realign.generation.templates import revision_prompt
 from realign.judges.rubric import rate
 from realign.models.catalog import ModelSpec
-from realign.records import Chat, Decided, Draft, Pair, PairKind, Revision
-from realign.store import Store
+from realign.records import Chat, Decided, Draft, Item, Pair, PairKind, Revision
+from realign.store import Lease, Store
 from realign.training.config import TrainConfig
 
 RANKER = "rubric"
@@ -78,18 +78,21 @@ def wrote(model: ModelSpec, text: Draft | Revision) -> bool:
     return (text.model.source, text.model.adapter) == (model.source, model.adapter_run)
 
 
-def texts_in_use(
-    store: Store, prompt_id: str, policy: ModelSpec, reviser: ModelSpec
-) -> tuple[Draft | None, Revision | None]:
-    """Return the newest draft of `policy` and the newest revision `reviser` made of it, as far as they are written.
+def item_of(store: Store, lease: Lease, policy: ModelSpec, reviser: ModelSpec) -> Item:
+    """Return what the screen shows of a leased prompt: its decided texts, or else the newest of the models in use.
 
     What waits is decided on texts of the models in use; a text of an earlier model stays stored and is not shown.
     """
-    drafts = [draft for draft in store.drafts_of(prompt_id) if wrote(policy, draft)]
+    prompt, live = lease.prompt, store.live_decision(lease.prompt.id)
+    if live:
+        texts = store.draft(live.draft_id), store.revision(live.revision_id)
+        return Item(prompt, *texts, lease.decision_id, lease.started, live)
+    drafts = [draft for draft in store.drafts_of(prompt.id) if wrote(policy, draft)]
     if not drafts:
-        return None, None
+        return Item(prompt, None, None, lease.decision_id, lease.started, None)
     revisions = [revision for revision in store.revisions_of(drafts[-1].id) if wrote(reviser, revision)]
-    return drafts[-1], revisions[-1] if revisions else None
+    revision = revisions[-1] if revisions else None
+    return Item(prompt, drafts[-1], revision, lease.decision_id, lease.started, None)
 
 
 def _content(pair: Pair) -> tuple[str, ...]:

@@ -32,6 +32,11 @@ def is_empty(text: str) -> bool:
     return _NOTHING.fullmatch(text) is not None
 
 
+def is_broken(text: str) -> bool:
+    """Say whether a text holds what no database and no file takes: NUL, or half a character (a lone surrogate)."""
+    return "\0" in text or any("\ud800" <= character <= "\udfff" for character in text)
+
+
 class Record(BaseModel):
     """Frozen and strict about its fields; a field's docstring is its description everywhere."""
 
@@ -192,6 +197,13 @@ class Item(NamedTuple):
     started: datetime
     superseded: Decision | None
     """The live decision this item already has, when a person came back to it."""
+
+
+class Undone(NamedTuple):
+    """An item that is in front of a person again, and the decision that was taken back."""
+
+    item: Item
+    decision: Decision
 
 
 class Pair(Record):

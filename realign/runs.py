@@ -29,7 +29,7 @@ from typing import Any, Literal, NamedTuple
 import psutil
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from realign.errors import Conflict, InvalidInput, NotFound, RunStopped, StorageFailed
+from realign.errors import Conflict, InvalidInput, NotFound, RealignError, RunStopped, StorageFailed
 
 log = logging.getLogger("realign.runs")
 
@@ -347,7 +347,7 @@ def listing(root: Path) -> list[RunView]:
     for path in sorted(paths, reverse=True):
         try:
             views.append(Run(path).view())
-        except (InvalidInput, ValidationError) as error:  # one damaged folder must not hide the others
+        except (RealignError, ValueError, OSError) as error:  # one damaged folder must not hide the others
             log.warning("The run %s is left out of the list: %s", path.name, error)
     return views
 

@@ -39,7 +39,7 @@ class Settings(BaseModel):
     """Number format of the weights. `auto` is bf16 where the device supports it."""
     api_key: SecretStr | None = None
     """Key for OpenAI-compatible servers; never stored or logged."""
-    annotator: str = Field("annotator", min_length=1)
+    annotator: str = Field("annotator", pattern=r"\w")
     """Name written into decisions made here. Default: the login name."""
     host: str = "127.0.0.1"
     """Address to listen on; the variable is `GRADIO_SERVER_NAME`."""
@@ -76,7 +76,11 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
         variable = VARIABLES[name]
         if environ.get(variable):
             values[name] = environ[variable]
-    home = Path(str(values.get("home") or platformdirs.user_data_dir("realign-studio"))).expanduser().absolute()
+    named = str(values.get("home") or platformdirs.user_data_dir("realign-studio"))
+    try:
+        home = Path(named).expanduser().absolute()
+    except RuntimeError as error:  # ~nobody
+        raise InvalidInput(f"The variable REALIGN_HOME names the home of a user who is not here: {named}.") from error
     values["home"] = home
     values["model_cache"] = Path(str(values.get("model_cache") or home / "models")).expanduser().absolute()
     values.setdefault("annotator", _login_name())

@@ -45,7 +45,9 @@ from realign.records import (
     Revision,
     Ruling,
     Score,
+    Undone,
     Verdict,
+    is_broken,
     is_empty,
 )
 from realign.runs import Run, RunView
@@ -87,6 +89,7 @@ class Studio:
         self._now = now
         self._new_id = new_id
         self._collecting = threading.Lock()
+        self._untaken: set[str] = set()
 
     # --- models in use -----------------------------------------------------------------------------------------------
 
@@ -129,6 +132,8 @@ class Studio:
         """Queue a prompt that a person typed and put it in front of them; raise `InvalidInput` where it is empty."""
         if is_empty(text):
             raise InvalidInput("The prompt is empty. Type what the policy should answer.")
+        if is_broken(text):
+            raise InvalidInput("The prompt holds a NUL or half a character. Remove it.")
         messages = (Message(role="user", content=text.strip()),)
         prompt = Prompt(id=self._new_id(), messages=messages, origin="typed", created=self._now())
         if prompt.content_hash in {held.content_hash for held in self.held_out()}:
@@ -150,16 +155,17 @@ class Studio:
 
     # --- one item, live ----------------------------------------------------------------------------------------------
 
-    def next_revision(self, seat: str) -> Item | None:
-        """Lease the next waiting prompt to `seat` and return it with what was written so far; none when all is done."""
-        return self._lease(seat, None)
+    def next_revision(self, seat: str, prompt_id: str | None = None) -> Item | None:
+        """Lease the next waiting prompt, or the one named, to `seat`, with its texts; none when nothing waits."""
+        now = self._now()
+        lease = self.store.lease(seat, now, now + LEASE, self._new_id(), prompt_id)
+        return lease and pairing.item_of(self.store, lease, self.spec("policy"), self.spec("reviser"))
 
     def open_item(self, prompt_id: str, seat: str) -> Item:
         """Lease one particular prompt, decided or not, to `seat`."""
-        item = self._lease(seat, prompt_id)
-        if item is None:
-            raise NotFound("This prompt is gone. Choose another one.")
-        return item
+        if item := self.next_revision(seat, prompt_id):
+            return item
+        raise NotFound("This prompt is gone. Choose another one.")
 
     def write_draft(self, prompt: Prompt) -> Iterator[Writing | Draft]:
         """Let the policy answer `prompt`; the draft is stored before it is yielded as the last item."""
@@ -241,7 +247,10 @@ class Studio:
         )
         stored = self.store.decide(decision)
         if (stored.ruling, stored.final_text) != (decision.ruling, decision.final_text):
-            raise Conflict(f"This item was {stored.ruling} in another window. What you see here was not stored.")
+            raise Conflict(
+                f"This item was {stored.ruling} in another window. What you see here was not "
+                "stored: copy your text if you need it, then reload the page."
+            )
         return stored
 
     def decide_next(self, item: Item, ruling: Ruling, *, annotator: str, seat: str, **words: Any) -> Item | None:
@@ -249,7 +258,7 @@ class Studio:
         self.decide(item, ruling, annotator=annotator, **words)
         return self.next_revision(seat)
 
-    def undo(self, annotator: str, seat: str) -> Item:
+    def undo(self, annotator: str, seat: str) -> Undone:
         """Take back the last decision of `annotator` and put its item in front of them again."""
         last = self.store.last_decision(annotator)
         if last is None:
@@ -257,7 +266,15 @@ class Studio:
         self.store.release(seat)
         self.store.decide(withdraw(last, decision_id=self._new_id(), annotator=annotator, now=self._now()))
         item = self.open_item(last.prompt_id, seat)
-        return item._replace(draft=self.store.draft(last.draft_id), revision=self.store.revision(last.revision_id))
+        draft, revision = self.store.draft(last.draft_id), self.store.revision(last.revision_id)
+        return Undone(item._replace(draft=draft, revision=revision), last)
+
+    def pass_over(self, item: Item, seat: str) -> Item:
+        """Leave an item that is still being written, undecided, for the next prompt without a draft."""
+        others = [prompt for prompt in self.store.unwritten(2) if prompt.id != item.prompt.id]
+        if not others:
+            raise InvalidInput("This is the last prompt that waits. Wait until it is written.")
+        return self.open_item(others[0].id, seat)
 
     def leave(self, seat: str) -> None:
         """Give back the item that `seat` holds, so that someone else can have it."""
@@ -290,6 +307,8 @@ class Studio:
 
     def export(self, path: Path, format: str, kinds: Collection[PairKind] = (PLAIN,)) -> int:  # noqa: A002
         """Write pairs, or in the native format decided items, to `path`; return how many rows."""
+        if path.resolve() == (self.settings.home / "realign.sqlite3").resolve():
+            raise InvalidInput(f"{path} is the database itself. Choose another file.")
         if format == "native":
             return export.write(path, format, decided=self.store.decided())
         return export.write(path, format, pairs=self.build_pairs(kinds).pairs)
@@ -374,23 +393,8 @@ class Studio:
         """Bring home what runs have made since the last call and return all runs; calling it twice changes nothing."""
         views = self.runs()
         with self._collecting:
-            for view in views:
-                if view.state in runs.ENDED and not self.store.is_collected(view.info.name):
-                    intake.take_run(self.store, view.run, now=self._now(), new_id=self._new_id)
-                    self.store.mark_collected(view.info.name)
+            intake.take_ended(self.store, views, self._untaken, now=self._now(), new_id=self._new_id)
         return views
 
     def _start(self, order: orders.Order, annotator: str) -> Run:
         return orders.launch(order, self.settings, annotator=annotator, now=self._now(), salt=self._new_id())
-
-    def _lease(self, seat: str, prompt_id: str | None) -> Item | None:
-        now = self._now()
-        lease = self.store.lease(seat, now, now + LEASE, self._new_id(), prompt_id)
-        if lease is None:
-            return None
-        prompt, live = lease.prompt, self.store.live_decision(lease.prompt.id)
-        if live and live.ruling != "withdrawn":
-            decided = self.store.draft(live.draft_id), self.store.revision(live.revision_id)
-            return Item(prompt, *decided, lease.decision_id, lease.started, live)
-        draft, revision = pairing.texts_in_use(self.store, prompt.id, self.spec("policy"), self.spec("reviser"))
-        return Item(prompt, draft, revision, lease.decision_id, lease.started, live)

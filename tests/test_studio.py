@@ -135,7 +135,8 @@ def test_a_final_text_with_nothing_to_read_is_refused(studio: Studio) -> None:
 def test_undo_brings_the_item_back_and_it_can_be_decided_otherwise(studio: Studio) -> None:
     item = written(studio)
     studio.decide(item, "accepted", annotator="Ann", final_text="One two four.")
-    back = studio.undo("Ann", SEAT)
+    back, withdrawn = studio.undo("Ann", SEAT)
+    assert withdrawn.final_text == "One two four."
     assert (back.prompt, back.draft, back.revision) == (item.prompt, item.draft, item.revision)
     studio.decide(back, "rejected", annotator="Ann")
     rulings = [decision.ruling for decision in studio.store.history(item.prompt.id)]
@@ -168,9 +169,9 @@ def test_the_reviser_trains_on_every_comparison_and_the_policy_on_final_over_dra
 def test_an_own_export_imported_again_is_not_counted_twice(studio: Studio, tmp_path: Path) -> None:
     studio.decide(written(studio), "accepted", annotator="Ann", final_text="One two!")
     studio.export(tmp_path / "out.jsonl", "trl")
-    studio.import_file(tmp_path / "out.jsonl")
-    built = studio.build_pairs(["plain"])
-    assert (len(built.pairs), built.dropped) == (1, {"imported pair that a decision gives as well": 1})
+    assert studio.import_file(tmp_path / "out.jsonl").dropped == {"decided here already": 1}
+    assert len(studio.build_pairs(["plain"]).pairs) == 1
+    assert studio.check(config_for("policy", "demo")).by_kind == {"revision": 1}
 
 
 def test_training_on_nothing_says_why(studio: Studio) -> None:

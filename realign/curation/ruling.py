@@ -5,7 +5,7 @@ from datetime import datetime
 
 from realign.curation import hunks
 from realign.errors import InvalidInput
-from realign.records import Decision, Item, Ruling, is_empty
+from realign.records import Decision, Item, Ruling, is_broken, is_empty
 
 
 def rule(
@@ -30,6 +30,8 @@ def rule(
     if ruling in ("accepted", "edited"):
         if is_empty(final_text):
             raise InvalidInput("The final text is empty. Write one, or say that the draft is better.")
+        if is_broken(final_text):
+            raise InvalidInput("The final text holds a NUL or half a character. Remove it.")
         ruling = "accepted" if final_text == revision else "rejected" if final_text == draft else "edited"
     stands = ruling in ("accepted", "edited")
     compared = hunks.compare(draft, revision)

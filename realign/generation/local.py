@@ -221,4 +221,5 @@ class LocalBackend:
         return Answer(self._decode(ids).rstrip("\ufffd").strip(), finish, len(ids))
 
     def _decode(self, ids: list[int]) -> str:
-        return str(self._base.tokenizer.decode(ids, skip_special_tokens=True))
+        # A NUL, which byte-level models can write, is taken by no database and no file.
+        return str(self._base.tokenizer.decode(ids, skip_special_tokens=True)).replace("\0", "")

@@ -13,7 +13,7 @@ Stage = Literal["reviser", "policy"]
 class TrainConfig(BaseModel):
     """What to train and how. β and the learning rate are the chosen loss's own unless they are given."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
     stage: Stage
     """`reviser` learns to improve drafts; `policy` learns to answer prompts."""

@@ -1,5 +1,6 @@
 """TRL's DPO trainer, fed with our rows and weighing the two kinds of pairs as the method asks."""
 
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -146,7 +147,8 @@ def build_trainer(
     With `mixed_precision` it computes in bf16 and keeps the weights as they are. It prints to the log only, keeps no
     checkpoints and reports to no service.
     """
-    arguments = _arguments(config, model, output, mixed_precision)
+    n_updates = config.max_steps or math.ceil(len(rows) / config.batch_size) * config.epochs
+    arguments = _arguments(config, model, output, mixed_precision, n_updates)
     return ReAlignTrainer(
         revision_weight=config.revision_weight,
         model=model,
@@ -159,7 +161,7 @@ def build_trainer(
     )
 
 
-def _arguments(config: TrainConfig, model: Any, output: Path, mixed_precision: bool) -> DPOConfig:
+def _arguments(config: TrainConfig, model: Any, output: Path, mixed_precision: bool, n_updates: int) -> DPOConfig:
     on_cuda = model.device.type == "cuda"
     arguments = DPOConfig(
         output_dir=str(output),
@@ -170,7 +172,7 @@ def _arguments(config: TrainConfig, model: Any, output: Path, mixed_precision: b
         per_device_train_batch_size=config.micro_batch,
         gradient_accumulation_steps=config.batch_size // config.micro_batch,
         lr_scheduler_type="cosine",
-        warmup_steps=config.warmup_ratio,
+        warmup_steps=int(config.warmup_ratio * n_updates),  # a short run has no update to spend on warming up
         gradient_checkpointing=config.gradient_checkpointing,
         seed=config.seed,
         max_length=None,  # the rows are short enough already; nothing may be cut off unseen

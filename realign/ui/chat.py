@@ -6,7 +6,7 @@ from typing import Any
 import gradio as gr
 
 from realign.errors import InvalidInput
-from realign.records import Message
+from realign.records import Message, is_empty
 from realign.studio import Studio
 from realign.ui.boundary import spoken
 from realign.ui.drawn import Value, drawn
@@ -65,7 +65,7 @@ class Chat:
 
     def answer(self, text: str, turns: list[Turn]) -> Iterator[dict[Any, Any]]:
         """Let the policy answer, then show the reviser's version of that answer."""
-        if not text.strip():
+        if is_empty(text):
             raise InvalidInput("The message is empty. Write something first.")
         asked: list[Turn] = [*turns, {"role": "user", "content": text.strip()}]
         messages = tuple(Message.model_validate(turn) for turn in asked)

@@ -50,6 +50,7 @@ class Curate:
     def __init__(self, studio: Studio, page: gr.Blocks) -> None:
         self.studio = studio
         self._sessions: dict[str, str] = {}  # page → seat
+        self._turns: dict[str, int] = {}  # page → number of what was asked for last
         self._lay_out()
         self._wire(page)
 
@@ -135,22 +136,32 @@ class Curate:
         """Show this seat's item, or the next one that waits."""
         seat = seat if _is_seat(seat) else uuid.uuid4().hex
         self._sessions[request.session_hash or ""] = seat
+        self._next_turn(request)
         return {self.seat: seat, **self._screen(self.studio.next_revision(seat))}
 
     def leave(self, request: gr.Request) -> None:
         """Give the item back when the last page of its seat is closed; a reload opens a page before it closes one."""
+        self._turns.pop(request.session_hash or "", None)
         seat = self._sessions.pop(request.session_hash or "", None)
         if seat and seat not in self._sessions.values():
             self.studio.leave(seat)
 
-    def ask(self, text: str, seat: str) -> dict[Any, Any]:
+    def ask(self, text: str, seat: str, request: gr.Request) -> dict[Any, Any]:
         """Put a typed prompt in front of the person."""
-        return {self.own: "", **self._screen(self.studio.add_prompt(text, seat))}
+        item = self.studio.add_prompt(text, seat)
+        self._next_turn(request)
+        return {self.own: "", **self._screen(item)}
 
-    def decide(self, ruling: Ruling, shown: Shown | None, final_text: str, seat: str) -> dict[Any, Any]:
+    def decide(
+        self, ruling: Ruling, shown: Shown | None, final_text: str, seat: str, request: gr.Request
+    ) -> dict[Any, Any]:
         """Store the ruling and show the next item; the next shows only when the decision is on disk."""
         if shown is None:
             raise InvalidInput("Nothing is open here any more. Reload the page.")
+        if ruling == "skipped" and shown.item.revision is None:
+            passed = self.studio.pass_over(shown.item, seat)
+            self._next_turn(request)
+            return self._screen(passed)
         following = self.studio.decide_next(
             shown.item,
             ruling,
@@ -159,11 +170,22 @@ class Curate:
             final_text=final_text,
             refused=self._refused(shown, final_text),
         )
+        self._next_turn(request)
         return self._screen(following)
 
-    def take_back(self, seat: str) -> dict[Any, Any]:
+    def take_back(self, seat: str, request: gr.Request) -> dict[Any, Any]:
         """Withdraw the last decision and show its item again."""
-        return self._screen(self.studio.undo(self.studio.settings.annotator, seat))
+        item, decision = self.studio.undo(self.studio.settings.annotator, seat)
+        self._next_turn(request)
+        screen = self._screen(item)
+        if decision.ruling in ("accepted", "edited"):  # toggles and typed text come back as they were left
+            shown: Shown = screen[self.shown]
+            refused = frozenset(at for at, edit in enumerate(decision.edits) if not edit.accepted)
+            merged = self.studio.merge(shown.comparison, refused)
+            shown = shown._replace(refused=refused, merged=merged)
+            final = gr.Textbox(value=decision.final_text, interactive=True)
+            screen |= {self.shown: shown, self.changes: self._changes(shown), self.final: final}
+        return screen
 
     def toggle(self, shown: Shown | None, final_text: str, event: gr.EventData) -> dict[Any, Any]:
         """Follow the hunks as the person left them; what they wrote by hand stays."""
@@ -182,37 +204,61 @@ class Curate:
         after = shown._replace(refused=refused, merged=merged, turn=shown.turn + 1)
         return {self.changes: self._changes(after), self.final: text, self.shown: after}
 
-    def write(self, shown: Shown | None) -> Iterator[dict[Any, Any]]:
-        """Let the models write what the item lacks."""
-        if shown is None or shown.item.revision is not None:
-            self.studio.write_ahead()
-            yield {self.shown: gr.skip()}  # a generator that yields nothing would empty every output
-            return
-        if shown.item.draft is None:
-            yield from self.write_draft(shown)
-        else:
-            yield from self.write_revision(shown)
+    def write(self, shown: Shown | None, request: gr.Request) -> Iterator[dict[Any, Any]]:
+        """Let the models write what the item lacks, then the items that come next."""
+        if shown is not None and shown.item.revision is None:
+            steps = self._draft(shown) if shown.item.draft is None else self._revision(shown)
+            yield from self._while_shown(steps, request)
         self.studio.write_ahead()
+        yield {self.shown: gr.skip()}  # a generator that yields nothing would empty every output
 
-    def write_draft(self, shown: Shown | None) -> Iterator[dict[Any, Any]]:
+    def write_draft(self, shown: Shown | None, request: gr.Request) -> Iterator[dict[Any, Any]]:
+        """Write a new draft and its revision."""
+        yield from self._while_shown(self._draft(shown), request)
+
+    def write_revision(self, shown: Shown | None, request: gr.Request) -> Iterator[dict[Any, Any]]:
+        """Write a new revision."""
+        yield from self._while_shown(self._revision(shown), request)
+
+    def _while_shown(self, steps: Iterator[dict[Any, Any]], request: gr.Request) -> Iterator[dict[Any, Any]]:
+        """Draw `steps` until the person has asked for something else: no late text may cover another item."""
+        turn = self._next_turn(request)
+        for step in steps:
+            if self._turns.get(request.session_hash or "") != turn:
+                break
+            yield step
+        yield {self.shown: gr.skip()}  # Gradio draws the last step once more when a generator ends
+
+    def _next_turn(self, request: gr.Request) -> int:
+        session = request.session_hash or ""
+        self._turns[session] = self._turns.get(session, 0) + 1
+        return self._turns[session]
+
+    def _draft(self, shown: Shown | None) -> Iterator[dict[Any, Any]]:
         """Let the policy answer, then the reviser improve the answer."""
         if shown is None:
             raise InvalidInput("There is no prompt to answer. Import some in Browse, or type one.")
         item = shown.item._replace(draft=None, revision=None)
-        yield {self.draft: _waiting("Draft"), self.revision: _blank("Revision"), **self._no_changes()}
+        yield {
+            self.draft: _waiting("Draft"),
+            self.revision: _blank("Revision"),
+            self.shown: Shown(item, None),
+            **self._no_changes(),
+        }
         for step in self.studio.write_draft(item.prompt):
             if isinstance(step, Draft):
                 item = item._replace(draft=step)
                 yield {self.draft: _text("Draft", "policy", step), self.shown: Shown(item, None)}
             else:
                 yield {self.draft: _writing("Draft", step)}
-        yield from self.write_revision(Shown(item, None))
+        yield from self._revision(Shown(item, None))
 
-    def write_revision(self, shown: Shown | None) -> Iterator[dict[Any, Any]]:
+    def _revision(self, shown: Shown | None) -> Iterator[dict[Any, Any]]:
         """Let the reviser improve the draft."""
         if shown is None or shown.item.draft is None:
             raise InvalidInput("There is no draft to improve yet. Wait until it is written.")
-        yield {self.revision: _waiting("Revision"), **self._no_changes()}
+        bare = shown.item._replace(revision=None)  # what is not on the screen cannot be decided on
+        yield {self.revision: _waiting("Revision"), self.shown: Shown(bare, None), **self._no_changes()}
         for step in self.studio.write_revision(shown.item.prompt, shown.item.draft):
             if isinstance(step, Revision):
                 yield self._screen(shown.item._replace(revision=step))

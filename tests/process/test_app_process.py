@@ -201,3 +201,73 @@ def test_the_terminal_prints_one_json_object_or_one_sentence(make_app: Callable[
     wrong = app.terminal("train", "reviser", "--set", "beta=-1")
     assert wrong.returncode == 2
     assert "beta" in wrong.stderr
+
+
+def test_a_wrong_argument_is_one_sentence_and_exit_code_2(make_app: Callable[..., App], tiny: Path) -> None:
+    app = make_app(REALIGN_POLICY=str(tiny), REALIGN_REVISER=str(tiny))
+    for words in (
+        ["bogus"],
+        ["draft", "--samples", "abc"],
+        ["draft", "--limit", "0"],
+        ["train", "reviser", "--set", "stage=policy"],
+    ):
+        done = app.terminal(*words)
+        assert (done.returncode, done.stdout) == (2, ""), words
+        assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+
+
+def test_a_run_that_cannot_be_taken_does_not_keep_the_page_from_opening(
+    make_app: Callable[..., App], tiny: Path
+) -> None:
+    app = make_app(REALIGN_POLICY=str(tiny), REALIGN_REVISER=str(tiny))
+    assert app.terminal("draft", "--limit", "2", "--no-wait").returncode == 0
+    run = next(path for path in (app.home / "runs").iterdir() if not path.name.startswith("."))
+    (run / "output").mkdir(exist_ok=True)
+    (run / "output" / "drafts.jsonl").write_bytes(b"\xff\xfenot a record\n")
+    (app.home / "realign.sqlite3").rename(app.home / "moved.sqlite3")
+    app.start()
+    assert app.terminal("runs", "--json").returncode == 0
+
+
+def test_a_late_text_never_covers_another_item(app: App, chromium: Browser) -> None:
+    page = open_page(app, chromium)
+    prompt, draft = page.locator("#prompt .r-words").last, page.locator("#draft .r-text")
+    page.locator("#new-draft").click()
+    own = "What is the capital of France?"
+    page.locator("#own-prompt textarea").fill(own)
+    page.locator("#own-prompt textarea").press("Enter")
+    expect(prompt).to_have_text(own, timeout=20_000)
+    for _ in range(40):  # until its own texts are there, and a while after
+        assert prompt.text_content() == own
+        page.wait_for_timeout(100)
+    expect(page.locator("#final textarea")).to_be_enabled(timeout=60_000)
+    page.wait_for_timeout(1000)
+    assert prompt.text_content() == own
+    shown = draft.text_content()
+    page.locator("#accept").click()
+    expect(prompt).not_to_have_text(own, timeout=20_000)
+    store = Store(f"sqlite:///{app.home / 'realign.sqlite3'}")
+    last = store.decided(newest_first=True)[0]
+    store.close()
+    assert (last.prompt.messages[-1].content, last.draft.text) == (own, shown)
+    page.close()
+
+
+def test_undo_brings_back_toggles_and_typed_text(app: App, chromium: Browser) -> None:
+    page = open_page(app, chromium)
+    final, first = page.locator("#final textarea"), page.locator("#changes .r-hunk").first
+    page.keyboard.press("j")
+    page.keyboard.press(" ")
+    expect(first).to_have_attribute("aria-pressed", "false")
+    page.wait_for_timeout(500)
+    text = f"{final.input_value()} PS: only Friday."
+    final.fill(text)
+    final.blur()
+    before = prompt_text(page)
+    page.keyboard.press("a")
+    expect(page.locator("#prompt .r-words").last).not_to_have_text(before, timeout=20_000)
+    page.keyboard.press("z")
+    expect(page.locator("#prompt .r-words").last).to_have_text(before, timeout=20_000)
+    expect(final).to_have_value(text)
+    expect(first).to_have_attribute("aria-pressed", "false")
+    page.close()
