@@ -45,7 +45,7 @@ def _line(row: dict[str, Any]) -> str:
 def _write_whole(path: Path, lines: Iterator[str]) -> int:
     """Write lines beside `path` and rename them onto it; return how many."""
     if path.exists() and not path.is_file():
-        raise StorageFailed(f"{path} is not a file, so nothing was written. Choose another place.")
+        raise StorageFailed(f"{path} cannot be written: it is not a file. Choose another place.")
     n = 0
     with tempfile.TemporaryDirectory(
         prefix=f".{path.name[:50]}.", dir=path.parent, ignore_cleanup_errors=True
