@@ -30,7 +30,9 @@ window.realign = (() => {
   const pane = (element, value) => {
     if (!value) return;
     const before = element.querySelector(".r-text");
-    const top = before && before.textContent === value.text ? before.scrollTop : 0;
+    // A text that has just been written is read from its start.
+    const read = before && !before.dataset.follow && before.textContent === value.text;
+    const top = read ? before.scrollTop : 0;
     const atEnd = before && before.scrollHeight - before.scrollTop - before.clientHeight < 40;
     const root = fresh(element);
     root.append(heading(value));
@@ -45,6 +47,7 @@ window.realign = (() => {
       text.tabIndex = 0;
       text.setAttribute("role", "region");
       text.setAttribute("aria-label", value.title || "text");
+      if (value.follow) text.dataset.follow = "yes";
       if (value.mono) text.classList.add("r-mono");
       if (value.writing) text.append(make("span", "r-caret", ""));
       root.append(text);
@@ -134,6 +137,11 @@ window.realign = (() => {
       body.append(hunk);
     }
     root.append(body);
+    const first = body.querySelector(".r-hunk");
+    if (!same && first) {
+      // The first edit of an item is in sight, with a line or two before it.
+      body.scrollTop = first.getBoundingClientRect().top - body.getBoundingClientRect().top - 60;
+    }
     if (total > 1) {
       const all = make("div", "r-all");
       for (const [words, indices] of [["Accept all", []], ["Refuse all", value.pieces.filter((p) => typeof p !== "string").map((p) => p.index)]]) {
