@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import NamedTuple
 
-from realign.datasets.pairs import build_pairs, on_policy_pairs
+from realign.datasets.pairs import build_pairs, on_policy_pairs, preferred_pairs
 from realign.generation.templates import revision_prompt
 from realign.judges.rubric import rate
 from realign.models.catalog import ModelSpec
@@ -33,9 +33,16 @@ def all_pairs(store: Store, kinds: Collection[PairKind], policy: ModelSpec) -> P
         dropped |= built.dropped
     if "on_policy" in kinds:
         own, strange = _own_drafts(store, policy)
-        ranked = on_policy_pairs({prompt.id: prompt for prompt in store.prompts()}, own, _rating, origin=RANKER)
-        made += ranked.pairs
-        add_counts(dropped, ranked.dropped)
+        prompts = {prompt.id: prompt for prompt in store.prompts()}
+        preferences = store.preferences()
+        preferred = preferred_pairs(preferences, prompts, {draft.id: draft for draft in own})
+        # Where a person has compared two drafts, the ranker has no say.
+        by_people = {preference.prompt_id for preference in preferences}
+        unjudged = [draft for draft in own if draft.prompt_id not in by_people]
+        ranked = on_policy_pairs(prompts, unjudged, _rating, origin=RANKER)
+        for build in (preferred, ranked):
+            made += build.pairs
+            add_counts(dropped, build.dropped)
         add_counts(dropped, {"draft of another policy than the one in use": strange})
     known = {_content(pair) for pair in made}
     imported = [pair for pair in store.imported_pairs() if pair.kind in kinds]
@@ -86,13 +93,14 @@ def item_of(store: Store, lease: Lease, policy: ModelSpec, reviser: ModelSpec) -
     prompt, live = lease.prompt, store.live_decision(lease.prompt.id)
     if live:
         texts = store.draft(live.draft_id), store.revision(live.revision_id)
-        return Item(prompt, *texts, lease.decision_id, lease.started, live)
+        candidates = tuple(store.revisions_of(live.draft_id))
+        return Item(prompt, *texts, lease.decision_id, lease.started, live, candidates)
     drafts = [draft for draft in store.drafts_of(prompt.id) if wrote(policy, draft)]
     if not drafts:
         return Item(prompt, None, None, lease.decision_id, lease.started, None)
     revisions = [revision for revision in store.revisions_of(drafts[-1].id) if wrote(reviser, revision)]
     revision = revisions[-1] if revisions else None
-    return Item(prompt, drafts[-1], revision, lease.decision_id, lease.started, None)
+    return Item(prompt, drafts[-1], revision, lease.decision_id, lease.started, None, tuple(revisions))
 
 
 def _content(pair: Pair) -> tuple[str, ...]:
@@ -106,7 +114,8 @@ def _own_drafts(store: Store, policy: ModelSpec) -> tuple[list[Draft], int]:
 
 
 def _render(decided: Decided) -> Chat:
-    return revision_prompt(decided.revision.template, decided.prompt.messages, decided.draft.text)
+    revision = decided.revision
+    return revision_prompt(revision.template, decided.prompt.messages, decided.draft.text, revision.instruction)
 
 
 def _rating(prompt: Chat, text: str) -> float:

@@ -17,7 +17,11 @@ Actor = Literal["policy", "reviser"]
 Finish = Literal["stop", "length", "cancelled"]
 Ruling = Literal["accepted", "edited", "rejected", "tied", "skipped", "flagged", "withdrawn"]
 PairKind = Literal["on_policy", "revision", "plain"]
-Relation = Literal["final_over_draft", "final_over_revision", "draft_over_revision", "best_over_worst", "imported"]
+Relation = Literal[
+    "final_over_draft", "final_over_revision", "draft_over_revision", "best_over_worst", "preferred_draft", "imported"
+]
+Side = Literal["left", "right"]
+Rating = Annotated[int, Field(ge=1, le=5)]
 
 SCHEMA_VERSION = 1
 
@@ -140,6 +144,8 @@ class Revision(Record):
     model: ModelRef
     template: str
     """Name and version of the revision prompt's wording."""
+    instruction: str = ""
+    """What the annotator asked of this revision beside the template's wording, such as "shorter"."""
     decoding: Decoding
     finish: Finish
     created: Moment
@@ -171,8 +177,56 @@ class Decision(Record):
     comment: str = ""
     started: Moment
     decided: Moment
+    ratings: dict[str, Rating] = {}
+    """From 1 to 5, by the name of the dimension."""
+    revision_side: Side = "right"
+    """Where the revision stood on the screen."""
+    blind: bool = False
+    """The person did not know which of the two texts was the revision."""
     active_ms: int = Field(0, ge=0)
-    """Time the item was in front of the person, in milliseconds."""
+    """Time the person worked on the item, in milliseconds."""
+    supersedes: str | None = None
+    schema_version: int = SCHEMA_VERSION
+
+
+class Work(Record):
+    """What a person has done with a revision so far."""
+
+    refused: tuple[int, ...] = ()
+    """Indices of the refused hunks."""
+    final_text: str = ""
+    reasons: tuple[str, ...] = ()
+    comment: str = ""
+    ratings: dict[str, Rating] = {}
+
+
+class Unfinished(Work):
+    """Work that is kept while its person has not decided; no decision is ever changed by it."""
+
+    decision_id: str
+    """The id the decision will carry; once that is stored, nothing more is kept under it."""
+    prompt_id: str
+    revision_id: str
+    annotator: str = Field(min_length=1)
+    saved: Moment
+
+
+class Preference(Record):
+    """A person's choice between two drafts of one prompt; a later one supersedes, none is ever changed."""
+
+    id: str
+    prompt_id: str
+    left_id: str
+    """The draft that stood on the left."""
+    right_id: str
+    preferred: Literal["left", "right", "tie"] | None
+    """None: the person passed it over, which is no verdict and never a tie."""
+    annotator: str = Field(min_length=1)
+    reasons: tuple[str, ...] = ()
+    comment: str = ""
+    started: Moment
+    decided: Moment
+    active_ms: int = Field(0, ge=0)
     supersedes: str | None = None
     schema_version: int = SCHEMA_VERSION
 
@@ -197,6 +251,19 @@ class Item(NamedTuple):
     started: datetime
     superseded: Decision | None
     """The live decision this item already has, when a person came back to it."""
+    revisions: tuple[Revision, ...] = ()
+    """Every revision of the draft that can be looked at instead, oldest first."""
+
+
+class TwoDrafts(NamedTuple):
+    """Two drafts of one prompt, of which a person picks the better; `left` and `right` are sides by chance."""
+
+    prompt: Prompt
+    left: Draft | None
+    right: Draft | None
+    decision_id: str
+    started: datetime
+    superseded: Preference | None
 
 
 class Undone(NamedTuple):

@@ -39,6 +39,8 @@ class Settings(BaseModel):
     """Number format of the weights. `auto` is bf16 where the device supports it."""
     api_key: SecretStr | None = None
     """Key for OpenAI-compatible servers; never stored or logged."""
+    form: Path = Path(__file__).parent.parent / "data" / "form.toml"
+    """TOML file that says which reasons, ratings and comments Curate asks for. Default: `data/form.toml`."""
     annotator: str = Field("annotator", pattern=r"\w")
     """Name written into decisions made here. Default: the login name."""
     host: str = "127.0.0.1"

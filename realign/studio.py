@@ -9,21 +9,18 @@ person waits for. Nothing heavy is imported until it is needed, so that the page
 
 import threading
 import uuid
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Collection, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from realign import intake, orders, overview, pairing, runs
-from realign.curation import hunks
-from realign.curation.merge import carry_over
-from realign.curation.ruling import rule, withdraw
+from realign.curation.form import load_form
 from realign.datasets import export, formats
-from realign.datasets.checks import refusal_reason
-from realign.errors import Conflict, InvalidInput, NotFound, pick
+from realign.desk import Desk
+from realign.errors import InvalidInput, pick
 from realign.generation import Answer, Writing
 from realign.generation.live import LiveModels, ModelState
-from realign.generation.recipe import draft_of, revision_of
 from realign.generation.templates import DEFAULT_TEMPLATE, revision_prompt
 from realign.intake import ImportReport
 from realign.judges import JUDGES, PERSON, Preferred
@@ -33,47 +30,33 @@ from realign.pairing import PreparedPairs
 from realign.records import (
     Actor,
     Chat,
-    Decision,
-    Decoding,
-    Draft,
     Game,
     Item,
     Message,
     PairKind,
     Promotion,
     Prompt,
-    Revision,
     Ruling,
     Score,
-    Undone,
     Verdict,
     is_broken,
     is_empty,
 )
 from realign.runs import Run, RunView
 from realign.settings import Settings
-from realign.store import Progress, Store
+from realign.store import Store
 from realign.training.config import TrainConfig
+from realign.two_drafts import DraftsDesk
 
 if TYPE_CHECKING:
     from realign.training.rows import RowReport
 
 PLAIN: PairKind = "plain"
 DATA = Path(__file__).parent.parent / "data"
-LEASE = timedelta(minutes=30)
 
 
 class Studio:
-    """One installation: its settings, its store, its models, its runs.
-
-    An annotator is the name in the record; a seat is one browser of theirs, and holds at most one item at a time.
-    """
-
-    compare = staticmethod(hunks.compare)
-    merge = staticmethod(hunks.apply)
-    word_change = staticmethod(hunks.word_change)
-    matching_refusals = staticmethod(hunks.matching_refusals)
-    carry_over = staticmethod(carry_over)
+    """One installation: its settings, its store, its models, its runs; `desk` is where people decide."""
 
     def __init__(
         self,
@@ -86,6 +69,9 @@ class Studio:
         self.settings = settings
         self.store = store
         self.models = LiveModels()
+        self.form = load_form(settings.form)
+        self.desk = Desk(store, self.models, self.spec, self.form, now=now, new_id=new_id)
+        self.drafts_desk = DraftsDesk(store, self.models, self.spec, self.form, now=now, new_id=new_id)
         self._now = now
         self._new_id = new_id
         self._collecting = threading.Lock()
@@ -128,7 +114,7 @@ class Studio:
             self.store, path, format, held_out=held_out, origin=origin, now=now, new_id=self._new_id
         )
 
-    def add_prompt(self, text: str, seat: str) -> Item:
+    def add_prompt(self, text: str, seat: str, annotator: str) -> Item:
         """Queue a prompt that a person typed and put it in front of them; raise `InvalidInput` where it is empty."""
         if is_empty(text):
             raise InvalidInput("The prompt is empty. Type what the policy should answer.")
@@ -140,7 +126,7 @@ class Studio:
             raise InvalidInput("This prompt is held out for the benchmark. Type another one.")
         if not self.store.add_prompts([prompt]).added:
             prompt = self.store.prompt_by_hash(prompt.content_hash)
-        return self.open_item(prompt.id, seat)
+        return self.desk.open_item(prompt.id, seat, annotator)
 
     def fill_if_empty(self) -> None:
         """Bring the prompts that come with the installation into an empty store, so that a first start has work."""
@@ -153,136 +139,20 @@ class Studio:
         taken = formats.read(kept, "prompts", origin="heldout", now=self._now(), new_id=self._new_id)
         return [prompt.model_copy(update={"id": prompt.source_id}) for prompt in taken.prompts]
 
-    # --- one item, live ----------------------------------------------------------------------------------------------
+    # --- one item, live: `desk` ---------------------------------------------------------------------------------------
 
-    def next_revision(self, seat: str, prompt_id: str | None = None) -> Item | None:
-        """Lease the next waiting prompt, or the one named, to `seat`, with its texts; none when nothing waits."""
-        now = self._now()
-        lease = self.store.lease(seat, now, now + LEASE, self._new_id(), prompt_id)
-        return lease and pairing.item_of(self.store, lease, self.spec("policy"), self.spec("reviser"))
-
-    def open_item(self, prompt_id: str, seat: str) -> Item:
-        """Lease one particular prompt, decided or not, to `seat`."""
-        if item := self.next_revision(seat, prompt_id):
-            return item
-        raise NotFound("This prompt is gone. Choose another one.")
-
-    def write_draft(self, prompt: Prompt) -> Iterator[Writing | Draft]:
-        """Let the policy answer `prompt`; the draft is stored before it is yielded as the last item."""
-        spec = self.spec("policy")
-        decoding = orders.DRAFTING.model_copy(update={"seed": len(self.store.drafts_of(prompt.id))})
-        for step in self.models.write(spec, prompt.messages, decoding):
-            if isinstance(step, Answer):
-                draft = draft_of(self._new_id(), prompt, step, self.models.backend(spec), decoding)
-                self.store.add_drafts([draft])
-                yield draft
-            else:
-                yield step
-
-    def write_revision(self, prompt: Prompt, draft: Draft) -> Iterator[Writing | Revision]:
-        """Let the reviser improve `draft`; the revision is stored before it is yielded as the last item.
-
-        A revision of no use, such as a copy of the draft, is stored too, and the reviser asked again, more freely.
-        """
-        spec = self.spec("reviser")
-        for temperature in orders.REVISING_AGAIN:
-            seed = len(self.store.revisions_of(draft.id))
-            decoding = orders.REVISING.model_copy(update={"temperature": temperature, "seed": seed})
-            for step in self.improve(prompt.messages, draft.text, decoding):
-                if isinstance(step, Writing):
-                    yield step
-                    continue
-                backend = self.models.backend(spec)
-                revision = revision_of(self._new_id(), draft, step, backend, decoding, DEFAULT_TEMPLATE)
-                self.store.add_revisions([revision])
-                if temperature == orders.REVISING_AGAIN[-1] or not refusal_reason(draft.text, revision.text):
-                    yield revision
-                    return
-
-    def write_ahead(self, n: int = 2) -> None:
-        """Write draft and revision of the next `n` items while nobody waits for a model, and no run computes."""
-        if not any(view.state in ("starting", "running") for view in self.runs()):
-            self.models.meanwhile(self._ahead(n))
-
-    def _ahead(self, n: int) -> Generator[object]:
-        for prompt in self.store.unwritten(n):
-            for step in self.write_draft(prompt):
-                yield step
-                if isinstance(step, Draft):
-                    yield from self.write_revision(prompt, step)
+    def write_ahead(self) -> None:
+        """Keep the next items of everybody at work ready, while nobody waits for a model and no run computes."""
+        self.desk.write_ahead(lambda: any(view.state in ("starting", "running") for view in self.runs()))
 
     def chat(self, messages: Chat) -> Iterator[Writing | Answer]:
         """Let the policy in use answer a conversation; nothing is stored."""
         return self.models.write(self.spec("policy"), messages, orders.DRAFTING)
 
-    def improve(self, messages: Chat, answer: str, decoding: Decoding = orders.REVISING) -> Iterator[Writing | Answer]:
+    def improve(self, messages: Chat, answer: str) -> Iterator[Writing | Answer]:
         """Let the reviser in use improve any answer; nothing is stored."""
         asked = revision_prompt(DEFAULT_TEMPLATE, messages, answer)
-        return self.models.write(self.spec("reviser"), asked, decoding)
-
-    def decide(
-        self,
-        item: Item,
-        ruling: Ruling,
-        *,
-        annotator: str,
-        final_text: str = "",
-        refused: Collection[int] = (),
-        reasons: Sequence[str] = (),
-        comment: str = "",
-    ) -> Decision:
-        """Store a ruling on `item` and return it as stored; `curation.ruling` says what becomes of it.
-
-        Raises `Conflict` where the item was decided otherwise meanwhile.
-        """
-        decision = rule(
-            item,
-            ruling,
-            annotator=annotator,
-            now=self._now(),
-            final_text=final_text,
-            refused=refused,
-            reasons=reasons,
-            comment=comment,
-        )
-        stored = self.store.decide(decision)
-        if (stored.ruling, stored.final_text) != (decision.ruling, decision.final_text):
-            raise Conflict(
-                f"This item was {stored.ruling} in another window. What you see here was not "
-                "stored: copy your text if you need it, then reload the page."
-            )
-        return stored
-
-    def decide_next(self, item: Item, ruling: Ruling, *, annotator: str, seat: str, **words: Any) -> Item | None:
-        """Store a ruling on `item` as `decide` does, and only then lease the next item to `seat`."""
-        self.decide(item, ruling, annotator=annotator, **words)
-        return self.next_revision(seat)
-
-    def undo(self, annotator: str, seat: str) -> Undone:
-        """Take back the last decision of `annotator` and put its item in front of them again."""
-        last = self.store.last_decision(annotator)
-        if last is None:
-            raise NotFound("There is nothing to undo: you have not decided anything yet.")
-        self.store.release(seat)
-        self.store.decide(withdraw(last, decision_id=self._new_id(), annotator=annotator, now=self._now()))
-        item = self.open_item(last.prompt_id, seat)
-        draft, revision = self.store.draft(last.draft_id), self.store.revision(last.revision_id)
-        return Undone(item._replace(draft=draft, revision=revision), last)
-
-    def pass_over(self, item: Item, seat: str) -> Item:
-        """Leave an item that is still being written, undecided, for the next prompt without a draft."""
-        others = [prompt for prompt in self.store.unwritten(2) if prompt.id != item.prompt.id]
-        if not others:
-            raise InvalidInput("This is the last prompt that waits. Wait until it is written.")
-        return self.open_item(others[0].id, seat)
-
-    def leave(self, seat: str) -> None:
-        """Give back the item that `seat` holds, so that someone else can have it."""
-        self.store.release(seat)
-
-    def progress(self, annotator: str) -> Progress:
-        """Return how far `annotator` is."""
-        return self.store.progress(annotator, self._now())
+        return self.models.write(self.spec("reviser"), asked, orders.REVISING, guess=answer)
 
     # --- whole files -------------------------------------------------------------------------------------------------
 

@@ -30,12 +30,19 @@ MAY_IMPORT: dict[str, set[str]] = {
     "orders": {
         "benchmarks", "errors", "generation", "models", "pairing", "records", "runs", "settings", "store", "training",
     },
+    "ahead": {"datasets", "generation", "models", "orders", "pairing", "records", "store"},
+    "desk": {
+        "ahead", "curation", "datasets", "errors", "generation", "models", "orders", "pairing", "records", "store",
+    },
+    "two_drafts": {
+        "curation", "desk", "errors", "generation", "models", "orders", "pairing", "records", "store",
+    },
     "studio": {
-        "benchmarks", "curation", "datasets", "doctor", "errors", "generation", "intake", "judges", "models", "orders",
-        "overview", "pairing", "records", "runs", "settings", "store", "training",
+        "benchmarks", "curation", "datasets", "desk", "doctor", "errors", "generation", "intake", "judges", "models",
+        "orders", "overview", "pairing", "records", "runs", "settings", "store", "training", "two_drafts",
     },
     "choices": {"datasets", "generation", "judges", "models", "training"},
-    "ui": {"choices", "studio", "records", "errors", "runs"},
+    "ui": {"choices", "curation", "desk", "studio", "two_drafts", "records", "errors", "runs"},
     "cli": {"choices", "doctor", "studio", "records", "errors", "runs", "settings", "store"},
     "__main__": {"cli"},
     "app": {"ui", "studio", "settings", "store", "errors"},

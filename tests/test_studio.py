@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from realign.errors import Conflict, InvalidInput, NotFound
-from realign.records import Draft, Item, Promotion, Revision
+from realign.records import Draft, Item, Promotion, Revision, Work
 from realign.settings import Settings
 from realign.store import Store
 from realign.studio import Studio
@@ -45,7 +45,7 @@ def written(
     studio: Studio, seat: str = SEAT, draft: str = "One two three four.", revision: str = "One two four."
 ) -> Item:
     """The next item of `seat`, with texts as if the models in use had written them."""
-    item = studio.next_revision(seat)
+    item = studio.desk.next_revision(seat, "Ann")
     assert item is not None
     model = studio.models.backend(studio.spec("policy")).model
     now = datetime.now(UTC)
@@ -60,7 +60,7 @@ def written(
     )  # fmt: skip
     studio.store.add_drafts([first])
     studio.store.add_revisions([second])
-    again = studio.next_revision(seat)
+    again = studio.desk.next_revision(seat, "Ann")
     assert again is not None
     assert (again.draft, again.revision) == (first, second)
     return again
@@ -80,17 +80,17 @@ def test_importing_the_same_file_twice_adds_nothing(studio: Studio, tmp_path: Pa
 
 def test_a_typed_prompt_that_is_empty_or_held_out_is_refused(studio: Studio) -> None:
     with pytest.raises(InvalidInput, match="empty"):
-        studio.add_prompt(" \u200b ", SEAT)
+        studio.add_prompt(" \u200b ", SEAT, "Ann")
     held_out = next(prompt for prompt in studio.held_out() if len(prompt.messages) == 1)
     with pytest.raises(InvalidInput, match="held out"):
-        studio.add_prompt(held_out.messages[0].content.upper(), SEAT)
+        studio.add_prompt(held_out.messages[0].content.upper(), SEAT, "Ann")
 
 
 def test_the_models_write_and_what_they_wrote_is_stored_with_its_model(studio: Studio, tiny: Path) -> None:
-    item = studio.add_prompt("Name two fish.", SEAT)
-    draft = list(studio.write_draft(item.prompt))[-1]
+    item = studio.add_prompt("Name two fish.", SEAT, "Ann")
+    draft = list(studio.desk.write_draft(item.prompt))[-1]
     assert isinstance(draft, Draft)
-    revision = list(studio.write_revision(item.prompt, draft))[-1]
+    revision = list(studio.desk.write_revision(item.prompt, draft))[-1]
     assert isinstance(revision, Revision)
     assert studio.store.draft(draft.id) == draft
     assert studio.store.revision(revision.id) == revision
@@ -98,13 +98,13 @@ def test_the_models_write_and_what_they_wrote_is_stored_with_its_model(studio: S
 
 
 def test_two_seats_hold_different_items_and_a_reload_shows_the_same_one(studio: Studio) -> None:
-    one, other = studio.next_revision(SEAT), studio.next_revision(OTHER)
+    one, other = studio.desk.next_revision(SEAT, "Ann"), studio.desk.next_revision(OTHER, "Ben")
     assert one is not None
     assert other is not None
     assert one.prompt != other.prompt
-    assert studio.next_revision(SEAT) == one
-    studio.leave(SEAT)
-    third = studio.next_revision("seat-three")
+    assert studio.desk.next_revision(SEAT, "Ann") == one
+    studio.desk.leave(SEAT)
+    third = studio.desk.next_revision("seat-three", "Cy")
     assert third is not None
     assert third.prompt == one.prompt
 
@@ -114,43 +114,26 @@ def test_two_seats_hold_different_items_and_a_reload_shows_the_same_one(studio: 
     [("One two four.", "accepted"), ("One two three four.", "rejected"), ("One two.", "edited")],
 )
 def test_what_is_stored_says_what_stands(studio: Studio, final: str, stored: str) -> None:
-    decision = studio.decide(written(studio), "accepted", annotator="Ann", final_text=final)
+    decision = studio.desk.decide(written(studio), "accepted", Work(final_text=final), annotator="Ann")
     assert (decision.ruling, decision.final_text) == (stored, final)
 
 
 def test_the_same_decision_twice_is_stored_once_and_another_one_is_refused(studio: Studio) -> None:
     item = written(studio)
-    first = studio.decide(item, "accepted", annotator="Ann", final_text="One two four.")
-    assert studio.decide(item, "accepted", annotator="Ann", final_text="One two four.") == first
+    first = studio.desk.decide(item, "accepted", Work(final_text="One two four."), annotator="Ann")
+    assert studio.desk.decide(item, "accepted", Work(final_text="One two four."), annotator="Ann") == first
     with pytest.raises(Conflict, match="was accepted in another window"):
-        studio.decide(item, "rejected", annotator="Ann")
+        studio.desk.decide(item, "rejected", annotator="Ann")
     assert len(studio.store.history(item.prompt.id)) == 1
 
 
 def test_a_final_text_with_nothing_to_read_is_refused(studio: Studio) -> None:
     with pytest.raises(InvalidInput, match="final text is empty"):
-        studio.decide(written(studio), "accepted", annotator="Ann", final_text=" \u200b\n")
-
-
-def test_undo_brings_the_item_back_and_it_can_be_decided_otherwise(studio: Studio) -> None:
-    item = written(studio)
-    studio.decide(item, "accepted", annotator="Ann", final_text="One two four.")
-    back, withdrawn = studio.undo("Ann", SEAT)
-    assert withdrawn.final_text == "One two four."
-    assert (back.prompt, back.draft, back.revision) == (item.prompt, item.draft, item.revision)
-    studio.decide(back, "rejected", annotator="Ann")
-    rulings = [decision.ruling for decision in studio.store.history(item.prompt.id)]
-    assert rulings == ["accepted", "withdrawn", "rejected"]
-    assert [decided.decision.ruling for decided in studio.store.decided()] == ["rejected"]
-
-
-def test_undo_with_nothing_decided_says_so(studio: Studio) -> None:
-    with pytest.raises(NotFound, match="nothing to undo"):
-        studio.undo("Ann", SEAT)
+        studio.desk.decide(written(studio), "accepted", Work(final_text=" \u200b\n"), annotator="Ann")
 
 
 def test_an_edited_text_is_exported_as_chosen_and_the_draft_as_rejected(studio: Studio, tmp_path: Path) -> None:
-    studio.decide(written(studio), "accepted", annotator="Ann", final_text="One two!")
+    studio.desk.decide(written(studio), "accepted", Work(final_text="One two!"), annotator="Ann")
     assert studio.export(tmp_path / "out.jsonl", "trl") == 1
     row = json.loads((tmp_path / "out.jsonl").read_text(encoding="utf-8"))
     assert row["chosen"] == [{"role": "assistant", "content": "One two!"}]
@@ -158,8 +141,8 @@ def test_an_edited_text_is_exported_as_chosen_and_the_draft_as_rejected(studio: 
 
 
 def test_the_reviser_trains_on_every_comparison_and_the_policy_on_final_over_draft(studio: Studio) -> None:
-    studio.decide(written(studio), "accepted", annotator="Ann", final_text="One two!")
-    studio.decide(written(studio), "rejected", annotator="Ann")
+    studio.desk.decide(written(studio), "accepted", Work(final_text="One two!"), annotator="Ann")
+    studio.desk.decide(written(studio), "rejected", annotator="Ann")
     reviser = studio.check(config_for("reviser", "demo"))
     assert (reviser.kept, reviser.by_kind) == (3, {"revision": 3})  # final over draft and revision; draft over revision
     policy = studio.check(config_for("policy", "demo"))
@@ -167,7 +150,7 @@ def test_the_reviser_trains_on_every_comparison_and_the_policy_on_final_over_dra
 
 
 def test_an_own_export_imported_again_is_not_counted_twice(studio: Studio, tmp_path: Path) -> None:
-    studio.decide(written(studio), "accepted", annotator="Ann", final_text="One two!")
+    studio.desk.decide(written(studio), "accepted", Work(final_text="One two!"), annotator="Ann")
     studio.export(tmp_path / "out.jsonl", "trl")
     assert studio.import_file(tmp_path / "out.jsonl").dropped == {"decided here already": 1}
     assert len(studio.build_pairs(["plain"]).pairs) == 1
@@ -175,7 +158,7 @@ def test_an_own_export_imported_again_is_not_counted_twice(studio: Studio, tmp_p
 
 
 def test_training_on_nothing_says_why(studio: Studio) -> None:
-    studio.decide(written(studio), "skipped", annotator="Ann")
+    studio.desk.decide(written(studio), "skipped", annotator="Ann")
     with pytest.raises(InvalidInput, match="1 × skipped"):
         studio.train(config_for("reviser", "demo"), annotator="Ann")
 
@@ -210,7 +193,7 @@ def test_a_model_is_not_compared_with_itself(studio: Studio) -> None:
 def test_a_native_export_is_taken_in_by_another_studio_with_all_its_records(
     studio: Studio, tmp_path: Path, tiny: Path
 ) -> None:
-    studio.decide(written(studio), "accepted", annotator="Ann", final_text="One two!")
+    studio.desk.decide(written(studio), "accepted", Work(final_text="One two!"), annotator="Ann")
     studio.export(tmp_path / "all.jsonl", "native")
     settings = Settings(home=tmp_path / "other", model_cache=tmp_path / "models", policy=str(tiny), reviser=str(tiny))
     other = Studio(settings, Store(settings.database))

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from realign.records import Chat, Decided, Draft, Pair, PairKind, Prompt, Relation, is_empty
+from realign.records import Chat, Decided, Draft, Pair, PairKind, Preference, Prompt, Relation, is_empty
 
 Render = Callable[[Decided], Chat]
 """Writes the conversation that asked for a decided item's revision, in the wording the revision names."""
@@ -64,6 +64,33 @@ def on_policy_pairs(
             dropped[ranked] += 1
         else:
             pairs.append(_pair("on_policy", "best_over_worst", prompt.messages, *ranked, prompt, origin=origin))
+    return PairBuild(tuple(pairs), dict(dropped))
+
+
+def preferred_pairs(
+    preferences: Iterable[Preference], prompts: Mapping[str, Prompt], drafts: Mapping[str, Draft]
+) -> PairBuild:
+    """Return for each draft that a person found better the pair with the other one; both must be among `drafts`."""
+    pairs: list[Pair] = []
+    dropped: Counter[str] = Counter()
+    for preference in preferences:
+        if preference.preferred in (None, "tie"):
+            dropped["drafts tied" if preference.preferred else "drafts passed over"] += 1
+            continue
+        if not {preference.left_id, preference.right_id} <= drafts.keys():
+            dropped["draft of another policy than the one in use"] += 1
+            continue
+        left, right = drafts[preference.left_id].text, drafts[preference.right_id].text
+        chosen, rejected = (left, right) if preference.preferred == "left" else (right, left)
+        if chosen == rejected or is_empty(chosen):
+            dropped[UNCHANGED if chosen == rejected else EMPTY] += 1
+            continue
+        prompt = prompts[preference.prompt_id]
+        pairs.append(
+            _pair(
+                "on_policy", "preferred_draft", prompt.messages, chosen, rejected, prompt, origin=preference.annotator
+            )
+        )
     return PairBuild(tuple(pairs), dict(dropped))
 
 

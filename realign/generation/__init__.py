@@ -31,17 +31,32 @@ class Writing(NamedTuple):
     tokens_per_s: float
 
 
+def never() -> bool:
+    """Say that nothing has been stopped."""
+    return False
+
+
 class Backend(Protocol):
     """Something that answers conversations."""
 
     model: ModelRef
     """Exactly what writes here; stored with every text."""
 
-    def generate(self, chats: Sequence[Chat], decoding: Decoding) -> list[Answer]:
-        """Answer every conversation; the answers come in the order of `chats`."""
+    def generate(
+        self,
+        chats: Sequence[Chat],
+        decoding: Decoding,
+        guesses: Sequence[str] = (),
+        stopped: Callable[[], bool] = never,
+    ) -> list[Answer]:
+        """Answer every conversation; the answers come in the order of `chats`.
+
+        `guesses`, if any, holds for each a text that its answer likely copies, such as the draft of a revision. Once
+        `stopped` says so, what has ended is kept and the rest comes back as `cancelled`.
+        """
         ...
 
-    def stream(self, chat: Chat, decoding: Decoding) -> Iterator[Writing | Answer]:
+    def stream(self, chat: Chat, decoding: Decoding, guess: str = "") -> Iterator[Writing | Answer]:
         """Answer one conversation as it is written; the last item is the `Answer`. Closing the iterator stops it."""
         ...
 

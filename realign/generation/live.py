@@ -3,7 +3,7 @@
 import contextlib
 import logging
 import threading
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from realign.errors import ModelUnavailable, RealignError
@@ -57,15 +57,35 @@ class LiveModels:
                     self._loading = False
             return self._backends[spec]
 
-    def write(self, spec: ModelSpec, chat: Chat, decoding: Decoding) -> Iterator[Writing | Answer]:
-        """Stream one answer; raise `ModelUnavailable` where the text came out empty."""
+    def write(self, spec: ModelSpec, chat: Chat, decoding: Decoding, *, guess: str = "") -> Iterator[Writing | Answer]:
+        """Stream one answer, which may copy from `guess`; raise `ModelUnavailable` where the text came out empty."""
         backend = self.backend(spec)
         with self._writing():
             last: Writing | Answer | None = None
-            for last in backend.stream(chat, decoding):
+            for last in backend.stream(chat, decoding, guess):
                 yield last
         if not isinstance(last, Answer) or not last.text:
             raise ModelUnavailable(f"{spec.label} wrote nothing. Try again: another seed gives another text.")
+
+    def write_together(
+        self, spec: ModelSpec, chats: Sequence[Chat], decoding: Decoding, guesses: Sequence[str] = ()
+    ) -> list[Answer]:
+        """Write several answers at once for somebody who waits; raise `ModelUnavailable` where all came out empty."""
+        backend = self.backend(spec)
+        with self._writing():
+            answers = [answer for answer in backend.generate(chats, decoding, guesses) if answer.text]
+        if chats and not answers:
+            raise ModelUnavailable(f"{spec.label} wrote nothing. Try again: another seed gives another text.")
+        return answers
+
+    def write_aside(
+        self, spec: ModelSpec, chats: Sequence[Chat], decoding: Decoding, guesses: Sequence[str] = ()
+    ) -> list[Answer | None]:
+        """Write answers that nobody waits for; once somebody waits, what is not finished is dropped: None."""
+        if not chats:
+            return []
+        answers = self.backend(spec).generate(chats, decoding, guesses, stopped=lambda: self._n_writing > 0)
+        return [answer if answer.text and answer.finish != "cancelled" else None for answer in answers]
 
     def meanwhile(self, work: Generator[object]) -> None:
         """Go through `work` in the background, as far as it gets until somebody waits for a model."""
@@ -76,7 +96,7 @@ class LiveModels:
             try:
                 with contextlib.closing(work):
                     for _ in work:
-                        if self._n_writing > 1:
+                        if self._n_writing > 0:
                             break
             except RealignError as error:  # nobody waits for this text; who asks for it will be told
                 log.warning("Writing ahead ended: %s", error)
@@ -91,7 +111,7 @@ class LiveModels:
             return ModelState("failed", str(self._failure))
         if self._loading:
             return ModelState("loading", self._message or "Loading the models")
-        if self._n_writing > self._ahead.locked():
+        if self._n_writing > 0:
             waiting = f", {self._n_writing - 1} waiting" if self._n_writing > 1 else ""
             return ModelState("busy", f"The model is writing{waiting}")
         return ModelState("ready", "Models ready") if self._backends else ModelState("cold", "Models not loaded yet")

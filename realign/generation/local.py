@@ -7,18 +7,18 @@ import contextlib
 import queue
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import torch
 from peft import PeftModel
 from safetensors import SafetensorError
-from transformers import GenerationConfig, StoppingCriteria, StoppingCriteriaList
-from transformers.generation.streamers import BaseStreamer
+from transformers import GenerationConfig
 
 from realign.errors import InvalidInput, ModelUnavailable
-from realign.generation import Answer, Writing
+from realign.generation import Answer, Writing, never
+from realign.generation.decode import Bounds, Choice, draws, write_many, write_one
+from realign.generation.few_rows import quicken
 from realign.models.catalog import ModelSpec
 from realign.models.control_tokens import control_tokens, defuse
 from realign.models.loading import Loaded, adapter_hash
@@ -42,6 +42,7 @@ class SharedBase:
         # The habits that a model's makers ship, such as a repetition penalty, would come on top of the decoding that is
         # stored with every text.
         loaded.model.generation_config = GenerationConfig()
+        quicken(loaded.model)
         self.lock = threading.Lock()
         self._model: PreTrainedModel | PeftModel = loaded.model
         self._adapters: set[str] = set()
@@ -87,32 +88,6 @@ def _end_ids(loaded: Loaded) -> list[int]:
     return sorted({i for i in (loaded.tokenizer.eos_token_id, *listed) if i is not None})
 
 
-class _Pieces(BaseStreamer):  # type: ignore[misc]
-    """Hands token ids from the generating thread to the reading one; `None` ends them."""
-
-    def __init__(self) -> None:
-        self.queue: queue.Queue[list[int] | None] = queue.Queue()
-        self._prompt_passed = False
-
-    def put(self, value: torch.Tensor) -> None:
-        if self._prompt_passed:
-            self.queue.put(value.flatten().tolist())
-        self._prompt_passed = True
-
-    def end(self) -> None:
-        self.queue.put(None)
-
-
-class _WhenAsked(StoppingCriteria):  # type: ignore[misc]
-    """Ends a generation at the next token once the event is set."""
-
-    def __init__(self, event: threading.Event) -> None:
-        self._event = event
-
-    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor, **kwargs: Any) -> torch.Tensor:
-        return torch.full((input_ids.shape[0],), self._event.is_set(), device=input_ids.device)
-
-
 class LocalBackend:
     """The base with one adapter, or with none."""
 
@@ -126,37 +101,52 @@ class LocalBackend:
             base.add(spec.adapter, self._adapter)
         self.model = ModelRef(source=spec.source, revision=base.revision, adapter=spec.adapter_run, adapter_hash=digest)
 
-    def generate(self, chats: Sequence[Chat], decoding: Decoding) -> list[Answer]:
-        """Answer every conversation, `BATCH` at a time."""
-        answers: list[Answer] = []
-        for start in range(0, len(chats), BATCH):
-            with self._base.using(self._adapter) as model:
-                inputs = self._encode(chats[start : start + BATCH], decoding).to(model.device)
-                torch.manual_seed(decoding.seed + start)
-                output = model.generate(**inputs, **self._settings(decoding))
-            answers += [self._answer(row.tolist(), decoding) for row in output[:, inputs["input_ids"].shape[1] :]]
-        return answers
+    def generate(
+        self,
+        chats: Sequence[Chat],
+        decoding: Decoding,
+        guesses: Sequence[str] = (),
+        stopped: Callable[[], bool] = never,
+    ) -> list[Answer]:
+        """Answer every conversation, `BATCH` at a time; the same one asked twice is read once.
 
-    def stream(self, chat: Chat, decoding: Decoding) -> Iterator[Writing | Answer]:
+        A step costs little more for sixteen rows than for one, so guesses help only where few conversations are asked.
+        """
+        if decoding.temperature == 0:  # what is asked twice is answered the same twice
+            distinct = list(dict.fromkeys(chats))
+            if len(distinct) < len(chats):
+                guessed = [guesses[chats.index(chat)] for chat in distinct] if guesses else ()
+                answers = dict(zip(distinct, self.generate(distinct, decoding, guessed, stopped), strict=True))
+                return [answers[chat] for chat in chats]
+        bounds = Bounds(self._base.end_ids, decoding.max_new_tokens, stopped)
+        numbers = draws(decoding, len(chats))
+        written: list[list[int]] = []
+        for start in range(0, len(chats), BATCH):
+            batch = chats[start : start + BATCH]
+            prompts = self._prompts(batch, decoding)
+            with self._base.using(self._adapter) as model:
+                choice = Choice(decoding, numbers[start:])
+                written += write_many(model, prompts, choice, bounds, self._base.tokenizer.pad_token_id)
+        return [self._answer(ids, decoding) for ids in written]
+
+    def stream(self, chat: Chat, decoding: Decoding, guess: str = "") -> Iterator[Writing | Answer]:
         """Answer one conversation as it is written."""
-        pieces, stop = _Pieces(), threading.Event()
+        pieces: queue.Queue[list[int] | None] = queue.Queue()
+        stop = threading.Event()
         failure: list[BaseException] = []
-        inputs = self._encode([chat], decoding)
+        [prompt] = self._prompts([chat], decoding)
+        bounds = Bounds(self._base.end_ids, decoding.max_new_tokens, stop.is_set)
 
         def write() -> None:
             try:
                 with self._base.using(self._adapter) as model:
-                    torch.manual_seed(decoding.seed)
-                    criteria = StoppingCriteriaList([_WhenAsked(stop)])
-                    model.generate(
-                        **inputs.to(model.device),
-                        **self._settings(decoding),
-                        streamer=pieces,
-                        stopping_criteria=criteria,
-                    )
+                    choice = Choice(decoding, draws(decoding, 1))
+                    for piece in write_one(model, prompt, choice, bounds, self._guess(guess)):
+                        pieces.put(piece)
             except BaseException as error:  # noqa: BLE001 - it is raised again in the reading thread
                 failure.append(error)
-                pieces.end()
+            finally:
+                pieces.put(None)
 
         writer = threading.Thread(target=write, name="generate", daemon=True)
         writer.start()
@@ -170,10 +160,10 @@ class LocalBackend:
             raise failure[0]
         yield self._answer(ids, decoding)
 
-    def _partial_texts(self, pieces: _Pieces, ids: list[int]) -> Iterator[Writing]:
+    def _partial_texts(self, pieces: queue.Queue[list[int] | None], ids: list[int]) -> Iterator[Writing]:
         """Yield the growing text at most `UPDATES_PER_S` times a second, and collect its tokens in `ids`."""
         started = last = None
-        while (piece := pieces.queue.get()) is not None:
+        while (piece := pieces.get()) is not None:
             now = time.monotonic()
             started = started or now
             ids += piece
@@ -200,17 +190,20 @@ class LocalBackend:
             )
         return inputs
 
-    def _settings(self, decoding: Decoding) -> dict[str, Any]:
+    def _prompts(self, chats: Sequence[Chat], decoding: Decoding) -> list[list[int]]:
+        inputs = self._encode(chats, decoding)
+        rows = zip(inputs["input_ids"].tolist(), inputs["attention_mask"].tolist(), strict=True)
+        return [[token for token, read in zip(*row, strict=True) if read] for row in rows]
+
+    def _guess(self, text: str) -> list[int]:
+        """Return the tokens of a text that is likely copied and then ended."""
         tokenizer = self._base.tokenizer
-        settings: dict[str, Any] = {
-            "max_new_tokens": decoding.max_new_tokens,
-            "pad_token_id": tokenizer.pad_token_id,
-            "eos_token_id": self._base.end_ids,
-            "do_sample": decoding.temperature > 0,
-        }
-        if decoding.temperature > 0:
-            settings |= {"temperature": decoding.temperature, "top_p": decoding.top_p, "top_k": 0}
-        return settings
+        if not text:
+            return []
+        return [
+            *tokenizer(defuse(text, control_tokens(tokenizer)), add_special_tokens=False)["input_ids"],
+            tokenizer.eos_token_id,
+        ]
 
     def _answer(self, ids: list[int], decoding: Decoding) -> Answer:
         ended = next((i for i, token in enumerate(ids) if token in self._base.end_ids), None)

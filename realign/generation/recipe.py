@@ -80,7 +80,8 @@ def _revise(run: LiveRun, opener: Callable[[ModelSpec], Backend]) -> dict[str, A
     backend = opener(config.model)
     done = 0
     for batch in by_length(drafts, lambda draft: asked[draft.id]):
-        answers = backend.generate([asked[draft.id] for draft in batch], config.decoding)
+        guesses = [draft.text for draft in batch]
+        answers = backend.generate([asked[draft.id] for draft in batch], config.decoding, guesses)
         for draft, answer in zip(batch, answers, strict=True):
             revision_id = f"{run.name}-{draft.id}"
             run.append("revisions", revision_of(revision_id, draft, answer, backend, config.decoding, config.template))
@@ -109,7 +110,13 @@ def draft_of(draft_id: str, prompt: Prompt, answer: Answer, backend: Backend, de
 
 
 def revision_of(
-    revision_id: str, draft: Draft, answer: Answer, backend: Backend, decoding: Decoding, template: str
+    revision_id: str,
+    draft: Draft,
+    answer: Answer,
+    backend: Backend,
+    decoding: Decoding,
+    template: str,
+    instruction: str = "",
 ) -> Revision:
     """Return the record of a revision of `draft`."""
     return Revision(
@@ -118,6 +125,7 @@ def revision_of(
         text=answer.text,
         model=backend.model,
         template=template,
+        instruction=instruction,
         decoding=decoding,
         finish=answer.finish,
         created=datetime.now(UTC),

@@ -11,7 +11,7 @@ import openai
 from openai.types.chat import ChatCompletion
 
 from realign.errors import ModelUnavailable
-from realign.generation import Answer, Writing
+from realign.generation import Answer, Writing, never
 from realign.models.catalog import ModelSpec, server_address
 from realign.records import Chat, Decoding, Finish, ModelRef
 
@@ -48,12 +48,22 @@ class ServerBackend:
         )
         self.model = ModelRef(source=spec.source)
 
-    def generate(self, chats: Sequence[Chat], decoding: Decoding) -> list[Answer]:
-        """Answer every conversation, `CONCURRENT` at a time."""
-        with ThreadPoolExecutor(CONCURRENT) as pool:
-            return list(pool.map(lambda pair: self._one(pair[1], decoding, pair[0]), enumerate(chats)))
+    def generate(
+        self,
+        chats: Sequence[Chat],
+        decoding: Decoding,
+        guesses: Sequence[str] = (),
+        stopped: Callable[[], bool] = never,
+    ) -> list[Answer]:
+        """Answer every conversation, `CONCURRENT` at a time; servers take no guesses."""
 
-    def stream(self, chat: Chat, decoding: Decoding) -> Iterator[Writing | Answer]:
+        def one(offset: int, chat: Chat) -> Answer:
+            return Answer("", "cancelled", 0) if stopped() else self._one(chat, decoding, offset)
+
+        with ThreadPoolExecutor(CONCURRENT) as pool:
+            return list(pool.map(one, range(len(chats)), chats))
+
+    def stream(self, chat: Chat, decoding: Decoding, guess: str = "") -> Iterator[Writing | Answer]:
         """Answer one conversation as it is written; tokens are counted by the pieces the server sends."""
         text, n_pieces, started, finish = "", 0, time.monotonic(), None
         with (

@@ -57,6 +57,14 @@ TEMPLATES: dict[str, Template] = {
 DEFAULT_TEMPLATE = "single-turn-v1"
 
 
-def revision_prompt(template: str, prompt: Chat, draft: str) -> Chat:
-    """Return the conversation that asks for a revision of `draft`, in the wording called `template`."""
-    return pick(template, TEMPLATES, "template").render(prompt, draft)
+def revision_prompt(template: str, prompt: Chat, draft: str, instruction: str = "") -> Chat:
+    """Return the conversation that asks for a revision of `draft`, in the wording called `template`.
+
+    What the annotator asks beside it follows where the wording itself asks: in the system message if there is one.
+    """
+    asked = pick(template, TEMPLATES, "template").render(prompt, draft)
+    if not instruction:
+        return asked
+    at = 0 if template == DEFAULT_TEMPLATE else len(asked) - 1
+    told = asked[at].model_copy(update={"content": f"{asked[at].content}\n\n{instruction}"})
+    return (*asked[:at], told, *asked[at + 1 :])

@@ -1,68 +1,42 @@
 """Decisions: one live chain for each prompt, nothing ever overwritten."""
 
-from collections import Counter
-from datetime import datetime, timedelta
-from typing import NamedTuple
-
-from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, delete, func, insert, or_, select, update
 
 from realign.errors import Conflict, InvalidInput
 from realign.records import Decided, Decision, Draft, Prompt, Revision, Ruling
-from realign.store.shelf import Shelf, load, record_of
+from realign.store.shelf import Shelf, load, value_of
 from realign.store.tables import decisions, drafts, folded, leases, prompts, revisions
-
-PACE = timedelta(minutes=10)
-"""How far back the pace of an annotator is measured."""
+from realign.store.tallies import n_live, tally
+from realign.store.unfinished import end_unfinished
 
 LIVE = prompts.join(decisions, prompts.c.live_decision == decisions.c.id)
-TEXTS = LIVE.join(drafts, decisions.c.draft_id == drafts.c.id).join(
-    revisions, decisions.c.revision_id == revisions.c.id
+TEXTS = (
+    decisions.join(prompts, decisions.c.prompt_id == prompts.c.id)
+    .join(drafts, decisions.c.draft_id == drafts.c.id)
+    .join(revisions, decisions.c.revision_id == revisions.c.id)
 )
 
-
-class Progress(NamedTuple):
-    """How far the queue is, and how fast one annotator."""
-
-    total: int
-    decided: int
-    waiting: int
-    rulings: dict[Ruling, int]
-    """Live decisions of everybody by ruling; rulings nobody made are 0 when asked for."""
-    per_minute: float
-    """Live decisions of this annotator in the last ten minutes, divided by ten."""
+# What every decision runs: putting these together takes SQLAlchemy longer than running them, hence once.
+_STORED = select(decisions.c.record).where(decisions.c.id == bindparam("decision_id"))
+_STANDING = select(decisions.c.record).select_from(LIVE).where(prompts.c.id == bindparam("decided_on"))
+_ADD = insert(decisions)
+_SUPERSEDE = update(decisions).where(decisions.c.id == bindparam("superseded")).values(live=False)
+_STAND = update(prompts).where(prompts.c.id == bindparam("decided_on")).values(live_decision=bindparam("standing"))
+_END_LEASE = delete(leases).where(leases.c.prompt_id == bindparam("decided_on"))
 
 
 class Decisions(Shelf):
     """What people ruled."""
 
     def decide(self, decision: Decision) -> Decision:
-        """Store a decision, end the lease on its prompt, and return it; the same id again returns what is stored.
+        """Store a decision and return it; the same id again returns what is stored.
 
-        `supersedes` must name the decision that stands for the prompt, or nothing where none does; else `Conflict`.
-        Raises `NotFound` and `InvalidInput` where prompt, draft and revision are unknown or do not belong together.
+        It ends the lease on its prompt, and what its annotator had begun there. `supersedes` must name the decision
+        that stands for the prompt, or nothing where none does; else `Conflict`. Raises `NotFound` and `InvalidInput`
+        where prompt, draft and revision are unknown or do not belong together.
         """
         with self._database.writing() as connection:
-            stored = connection.scalar(select(decisions.c.record).where(decisions.c.id == decision.id))
-            if stored is not None:
-                return load(Decision, stored)
-            _check_texts(connection, decision)
-            _check_chain(connection, decision)
-            row = {
-                "id": decision.id,
-                "prompt_id": decision.prompt_id,
-                "draft_id": decision.draft_id,
-                "revision_id": decision.revision_id,
-                "ruling": decision.ruling,
-                "annotator": decision.annotator,
-                "decided": decision.decided,
-                "searched": folded(decision.final_text),
-                "record": decision.model_dump_json(),
-            }
-            connection.execute(insert(decisions).values(row))
-            live = None if decision.ruling == "withdrawn" else decision.id
-            connection.execute(update(prompts).where(prompts.c.id == decision.prompt_id).values(live_decision=live))
-            connection.execute(delete(leases).where(leases.c.prompt_id == decision.prompt_id))
-        return decision
+            return add_decision(connection, decision)
 
     def decision(self, id: str) -> Decision:  # noqa: A002 - the field's name
         """Return the decision called `id`, live or not; raise `NotFound` where there is none."""
@@ -70,14 +44,38 @@ class Decisions(Shelf):
 
     def live_decision(self, prompt_id: str) -> Decision | None:
         """Return the decision that stands for a prompt; none while it waits."""
-        found = self._all(Decision, select(decisions.c.record).select_from(LIVE).where(prompts.c.id == prompt_id))
-        return found[0] if found else None
+        with self._database.reading() as connection:
+            text = connection.scalar(_STANDING, {"decided_on": prompt_id})
+        return load(Decision, text) if text else None
 
     def last_decision(self, annotator: str) -> Decision | None:
         """Return what `annotator` decided last and neither they nor anybody else changed since."""
-        query = select(decisions.c.record).select_from(LIVE).where(decisions.c.annotator == annotator)
-        found = self._all(Decision, query.order_by(decisions.c.number.desc()).limit(1))
+        query = select(decisions.c.record).where(*_live_of(annotator)).order_by(decisions.c.number.desc()).limit(1)
+        found = self._all(Decision, query)
         return found[0] if found else None
+
+    def log(self, annotator: str, limit: int) -> list[Decision]:
+        """Return what `annotator` decided or withdrew, whether it stands or not, newest first, at most `limit`."""
+        query = select(decisions.c.record).where(decisions.c.annotator == annotator)
+        return self._all(Decision, query.order_by(decisions.c.number.desc()).limit(limit))
+
+    def neighbour(self, annotator: str, prompt_id: str | None, *, forward: bool) -> str | None:
+        """Return the prompt that `annotator` decided on next after `prompt_id`, or last before it.
+
+        Only decisions that stand count. Where theirs does not stand on `prompt_id`, or there is none, the way back
+        begins at the latest they made, and there is no way forward.
+        """
+        number = decisions.c.number
+        here = select(number).select_from(LIVE).where(prompts.c.id == prompt_id, decisions.c.annotator == annotator)
+        query = select(decisions.c.prompt_id).where(*_live_of(annotator))
+        query = query.order_by(number if forward else number.desc()).limit(1)
+        with self._database.reading() as connection:
+            at = connection.scalar(here) if prompt_id is not None else None
+            if at is not None:
+                query = query.where(number > at if forward else number < at)
+            elif forward:
+                return None
+            return connection.scalar(query)
 
     def history(self, prompt_id: str) -> list[Decision]:
         """Return every decision on a prompt, oldest first."""
@@ -116,42 +114,55 @@ class Decisions(Shelf):
         """Return how many live decisions `decided` would find."""
         query = select(func.count()).select_from(TEXTS).where(*_matching(text, ruling, annotator))
         with self._database.reading() as connection:
-            return connection.scalar(query) or 0
+            return (connection.scalar(query) or 0) if text else n_live(connection, ruling, annotator)
 
-    def counts(self) -> dict[Ruling, int]:
-        """Return how many live decisions there are of each ruling; rulings nobody made are 0 when asked for."""
-        with self._database.reading() as connection:
-            return _counts(connection)
 
-    def progress(self, annotator: str, now: datetime) -> Progress:
-        """Return how far everybody is together, and the pace of `annotator` up to `now`."""
-        recent = (
-            select(func.count())
-            .select_from(LIVE)
-            .where(decisions.c.annotator == annotator, decisions.c.decided > now - PACE, decisions.c.decided <= now)
-        )
-        with self._database.reading() as connection:
-            total = connection.scalar(select(func.count()).select_from(prompts)) or 0
-            rulings = _counts(connection)
-            n_recent = connection.scalar(recent) or 0
-        n_decided = sum(rulings.values())
-        return Progress(total, n_decided, total - n_decided, rulings, n_recent / (PACE / timedelta(minutes=1)))
+def add_decision(connection: Connection, decision: Decision) -> Decision:
+    """Do what `Decisions.decide` says within a transaction that has begun."""
+    stored = connection.scalar(_STORED, {"decision_id": decision.id})
+    if stored is not None:
+        return load(Decision, stored)
+    _check_texts(connection, decision)
+    superseded = _check_chain(connection, decision)
+    if superseded is not None:
+        connection.execute(_SUPERSEDE, {"superseded": superseded.id})
+        tally(connection, superseded, -1)
+    live = decision.ruling != "withdrawn"
+    row = {
+        "id": decision.id,
+        "prompt_id": decision.prompt_id,
+        "draft_id": decision.draft_id,
+        "revision_id": decision.revision_id,
+        "ruling": decision.ruling,
+        "annotator": decision.annotator,
+        "decided": decision.decided,
+        "live": live,
+        "searched": folded(decision.final_text),
+        "record": decision.model_dump_json(),
+    }
+    connection.execute(_ADD, row)
+    if live:
+        tally(connection, decision, 1)
+    connection.execute(_STAND, {"decided_on": decision.prompt_id, "standing": decision.id if live else None})
+    connection.execute(_END_LEASE, {"decided_on": decision.prompt_id})
+    end_unfinished(connection, decision.annotator, decision.prompt_id)
+    return decision
 
 
 def _check_texts(connection: Connection, decision: Decision) -> None:
-    record_of(connection, Prompt, prompts, decision.prompt_id)
-    draft = record_of(connection, Draft, drafts, decision.draft_id)
-    revision = record_of(connection, Revision, revisions, decision.revision_id)
-    if (draft.prompt_id, revision.draft_id) != (decision.prompt_id, decision.draft_id):
+    value_of(connection, prompts.c.id, decision.prompt_id)
+    answers = value_of(connection, drafts.c.prompt_id, decision.draft_id)
+    improves = value_of(connection, revisions.c.draft_id, decision.revision_id)
+    if (answers, improves) != (decision.prompt_id, decision.draft_id):
         raise InvalidInput(
-            f"Decision '{decision.id}' names texts that do not belong together: draft '{draft.id}' answers prompt "
-            f"'{draft.prompt_id}', revision '{revision.id}' is of draft '{revision.draft_id}'. Open the prompt again."
+            f"Decision '{decision.id}' names texts that do not belong together: draft '{decision.draft_id}' answers "
+            f"prompt '{answers}', revision '{decision.revision_id}' is of draft '{improves}'. Open the prompt again."
         )
 
 
-def _check_chain(connection: Connection, decision: Decision) -> None:
-    query = select(decisions.c.record).select_from(LIVE).where(prompts.c.id == decision.prompt_id)
-    text = connection.scalar(query)
+def _check_chain(connection: Connection, decision: Decision) -> Decision | None:
+    """Return the decision that stands so far, if any, which must be the one that `decision` supersedes."""
+    text = connection.scalar(_STANDING, {"decided_on": decision.prompt_id})
     live = load(Decision, text) if text else None
     if live is None and (decision.supersedes or decision.ruling == "withdrawn"):
         raise Conflict("The decision this one would change was taken back already. Open the prompt again.")
@@ -160,18 +171,15 @@ def _check_chain(connection: Connection, decision: Decision) -> None:
             f"{live.annotator} has decided on this prompt in the meantime: {live.ruling}. "
             "Open the prompt again to see that decision and change it."
         )
+    return live
 
 
-def _counts(connection: Connection) -> Counter[Ruling]:
-    query = select(decisions.c.ruling, func.count()).select_from(LIVE).group_by(decisions.c.ruling)
-    counted: Counter[Ruling] = Counter()
-    for ruling, count in connection.execute(query):
-        counted[ruling] = count
-    return counted
+def _live_of(annotator: str) -> tuple[ColumnElement[bool], ...]:
+    return (decisions.c.annotator == annotator, decisions.c.live.is_(True))
 
 
 def _matching(text: str, ruling: Ruling | None, annotator: str | None) -> list[ColumnElement[bool]]:
-    conditions: list[ColumnElement[bool]] = []
+    conditions: list[ColumnElement[bool]] = [decisions.c.live.is_(True)]
     if text:
         found = [func.instr(table.c.searched, folded(text)) > 0 for table in (prompts, drafts, revisions, decisions)]
         conditions.append(or_(*found))

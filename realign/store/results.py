@@ -8,17 +8,22 @@ from realign.errors import NotFound
 from realign.records import Actor, Game, Promotion, Score, Verdict
 from realign.store import tables
 from realign.store.shelf import Shelf, add_new, require
-from realign.store.tables import collected_runs, games, promotions, scores, verdicts
+from realign.store.tables import collected_runs, games, promotions, prompts, scores, verdicts
 
 
 class Results(Shelf):
     """Which models are in use, and what they are worth."""
 
     def promote(self, promotion: Promotion) -> None:
-        """Store a promotion; the same id again changes nothing."""
+        """Store a promotion; the same id again changes nothing.
+
+        What waits has no revision by the models in use any more, whatever earlier ones wrote for it.
+        """
         row = {"id": promotion.id, "actor": promotion.actor, "record": promotion.model_dump_json()}
         with self._database.writing() as connection:
-            add_new(connection, promotions, [row])
+            if add_new(connection, promotions, [row]):
+                waiting = prompts.c.live_decision.is_(None), prompts.c.unrevised.is_(False)
+                connection.execute(update(prompts).where(*waiting).values(unrevised=True))
 
     def promoted(self, actor: Actor) -> Promotion | None:
         """Return the latest promotion of `actor`; none means the configured base is in use."""

@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Collection, Mapping, Sequence
+from functools import cache
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
-from sqlalchemy import Connection, Select, Table, column, func, select
+from sqlalchemy import Column, Connection, Select, Table, bindparam, column, func, select
 from sqlalchemy.dialects.sqlite import insert
 
 from realign.errors import NotFound, StorageFailed
@@ -47,10 +48,21 @@ def load(kind: type[R], text: str) -> R:
 
 def record_of(connection: Connection, kind: type[R], table: Table, id: str) -> R:  # noqa: A002 - the column's name
     """Return the record called `id`; raise `NotFound` where there is none."""
-    text = connection.scalar(select(table.c.record).where(table.c.id == id))
-    if text is None:
-        raise NotFound(f"There is no {kind.__name__.lower()} '{id}' in the database.")
-    return load(kind, text)
+    return load(kind, value_of(connection, table.c.record, id))
+
+
+def value_of(connection: Connection, wanted: Column[str], id: str) -> str:  # noqa: A002 - the column's name
+    """Return one column of the record called `id`; raise `NotFound` where there is none."""
+    value = connection.scalar(_by_id(wanted), {"wanted_id": id})
+    if value is None:
+        raise NotFound(f"There is no {wanted.table.name.removesuffix('s')} '{id}' in the database.")
+    return str(value)
+
+
+@cache
+def _by_id(wanted: Column[str]) -> Select[str]:
+    # Putting a statement together takes SQLAlchemy longer than running it, hence once for each column.
+    return select(wanted).where(wanted.table.c.id == bindparam("wanted_id"))
 
 
 def add_new(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]], *, known_by: str = "id") -> int:

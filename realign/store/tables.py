@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from sqlalchemy import (
     Boolean,
     Column,
+    Date,
     DateTime,
     Dialect,
     ForeignKey,
@@ -56,6 +57,10 @@ def _record() -> Column[str]:
     return Column("record", Text, nullable=False)
 
 
+def _sums() -> list[Column[int]]:
+    return [Column(name, Integer, nullable=False) for name in ("n", "n_hunks", "n_kept", "active_ms")]
+
+
 # Every constraint has a name, because SQLite can only drop what has one.
 metadata = MetaData(
     naming_convention={
@@ -73,10 +78,13 @@ prompts = Table(
     _id(),
     Column("content_hash", String, nullable=False, unique=True),
     Column("live_decision", String),  # changes: the decision that stands; none means the prompt waits
+    Column("live_preference", String),  # changes: the preference that stands; none means two drafts wait
     Column("unrevised", Boolean, nullable=False, default=True),  # changes: false sorts first in the queue
+    Column("unpaired", Boolean, nullable=False, default=True),  # changes: false, which sorts first, from two drafts on
     Column("searched", Text, nullable=False),
     _record(),
     Index(None, "live_decision", "unrevised", "number"),
+    Index(None, "live_preference", "unpaired", "number"),
 )
 
 drafts = Table(
@@ -110,16 +118,67 @@ decisions = Table(
     Column("ruling", String, nullable=False),
     Column("annotator", String, nullable=False),
     Column("decided", Moment, nullable=False),
+    Column("live", Boolean, nullable=False),  # changes: it stands, and `prompts.live_decision` names it
     Column("searched", Text, nullable=False),
     _record(),
-    Index(None, "annotator", "decided"),
+    Index(None, "annotator"),  # every index ends with the number, so that the latest is found at once
+    Index(None, "annotator", "live"),
+    Index(None, "annotator", "live", "decided"),
+)
+
+preferences = Table(
+    "preferences",
+    metadata,
+    _number(),
+    _id(),
+    Column("prompt_id", String, ForeignKey("prompts.id"), nullable=False, index=True),
+    Column("left_id", String, ForeignKey("drafts.id"), nullable=False),
+    Column("right_id", String, ForeignKey("drafts.id"), nullable=False),
+    Column("annotator", String, nullable=False),
+    Column("live", Boolean, nullable=False),  # changes: it stands, and `prompts.live_preference` names it
+    _record(),
+    Index(None, "annotator", "live"),
+)
+
+# What the live decisions add up to, so that nobody has to count them: once over all days, once by day.
+tallies = Table(
+    "tallies",
+    metadata,
+    Column("annotator", String, primary_key=True),
+    Column("ruling", String, primary_key=True),
+    *_sums(),
+)
+
+day_tallies = Table(
+    "day_tallies",
+    metadata,
+    Column("day", Date, primary_key=True),
+    Column("annotator", String, primary_key=True),
+    Column("ruling", String, primary_key=True),
+    *_sums(),
+)
+
+unfinished = Table(
+    "unfinished",
+    metadata,
+    _number(),
+    Column("prompt_id", String, ForeignKey("prompts.id"), nullable=False),
+    Column("revision_id", String, ForeignKey("revisions.id"), nullable=False),
+    Column("decision_id", String, nullable=False),
+    Column("annotator", String, nullable=False),
+    Column("saved", Moment, nullable=False),
+    _record(),
+    UniqueConstraint("annotator", "revision_id"),
+    Index(None, "annotator", "prompt_id"),
+    Index(None, "annotator", "saved"),
 )
 
 leases = Table(
     "leases",
     metadata,
     Column("prompt_id", String, ForeignKey("prompts.id"), primary_key=True),
-    Column("annotator", String, nullable=False, unique=True),
+    Column("seat", String, nullable=False, unique=True),
+    Column("kind", String, nullable=False),
     Column("decision_id", String, nullable=False),
     Column("started", Moment, nullable=False),
     Column("expires", Moment, nullable=False),

@@ -12,6 +12,7 @@ from realign.records import Draft, Pair, Prompt, Revision
 from realign.store import tables
 from realign.store.shelf import Shelf, add_new, load, require
 from realign.store.tables import drafts, folded, imported_pairs, prompts, revisions
+from realign.store.tallies import n_prompts
 
 
 class AddedPrompts(NamedTuple):
@@ -58,7 +59,7 @@ class Texts(Shelf):
     def n_prompts(self) -> int:
         """Return how many prompts there are."""
         with self._database.reading() as connection:
-            return connection.scalar(select(func.count()).select_from(prompts)) or 0
+            return n_prompts(connection)
 
     def prompts_without_draft(self, limit: int | None = None) -> list[Prompt]:
         """Return the prompts that nothing was written for yet, in the order they were added, at most `limit`."""
@@ -92,8 +93,14 @@ class Texts(Shelf):
             for draft in added
         ]
         with self._database.writing() as connection:
-            require(connection, tables.prompts, {draft.prompt_id for draft in added}, "A draft")
-            return add_new(connection, tables.drafts, rows)
+            answered = {draft.prompt_id for draft in added}
+            require(connection, tables.prompts, answered, "A draft")
+            n_new = add_new(connection, tables.drafts, rows)
+            if added:
+                n_drafts = select(func.count()).where(tables.drafts.c.prompt_id == prompts.c.id).scalar_subquery()
+                paired = update(prompts).where(prompts.c.id == bindparam("answered")).values(unpaired=n_drafts < 2)
+                connection.execute(paired, [{"answered": prompt_id} for prompt_id in answered])
+            return n_new
 
     def add_revisions(self, revisions: Iterable[Revision]) -> int:
         """Store revisions; known ids are skipped. Return how many were new; raise `NotFound` for an unknown draft."""

@@ -1,7 +1,7 @@
 """The screens: `build` puts the tabs together, `serve` opens the page with the settings that keep it safe."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import gradio as gr
 from starlette.middleware import Middleware
@@ -16,23 +16,16 @@ from realign.ui import benchmark, browse, chat, curate, theme, train
 from realign.ui.boundary import spoken
 from realign.ui.drawn import Value, drawn
 from realign.ui.guard import Guard
+from realign.ui.words import TRANSLATIONS, i18n, t
 
 TABS = (curate, browse, train, benchmark, chat)
-"""Each has TITLE, KEYS (key → id of the button it presses) and `build(studio)`. A new tab is one entry here."""
+"""Each has TITLE and `build(studio, page, opened)`. A new tab is one entry here."""
 
 MAX_UPLOAD = "200mb"
 
 
-class Page(NamedTuple):
-    """The built page with what `launch` needs to know of it."""
-
-    blocks: gr.Blocks
-    keys: dict[str, str]
-
-
-def build(studio: Studio) -> Page:
+def build(studio: Studio) -> gr.Blocks:
     """Return the page on top of `studio`."""
-    keys: dict[str, str] = {}
     # Uploads and exports are copied into Gradio's cache; a day later nobody needs them any more.
     with gr.Blocks(
         title="ReAlign Studio", fill_width=True, analytics_enabled=False, delete_cache=(3600, 86400)
@@ -42,9 +35,8 @@ def build(studio: Studio) -> Page:
             state = drawn("state", _state(studio), elem_id="state", classes="r-state")
         with gr.Tabs(elem_id="tabs"):
             for tab in TABS:
-                with gr.Tab(tab.TITLE, id=tab.TITLE.lower()) as opened:
+                with gr.Tab(t(tab.TITLE), id=tab.TITLE.lower()) as opened:
                     tab.build(studio, blocks, opened)
-                keys |= tab.KEYS
         seen: gr.State = gr.State({})
         clock = gr.Timer(2)
         clock.tick(
@@ -55,27 +47,28 @@ def build(studio: Studio) -> Page:
             show_progress="hidden",
             api_visibility="private",
         )
-    return Page(blocks, keys)
+    return blocks
 
 
 def serve(studio: Studio, said: Callable[[str], None]) -> None:
     """Open the page, tell `said` its address, and serve until interrupted; raise `InvalidInput` for a taken port."""
-    page, settings = build(studio), studio.settings
-    page.blocks.queue(api_open=False, max_size=64, default_concurrency_limit=16)
+    blocks, settings = build(studio), studio.settings
+    blocks.queue(api_open=False, max_size=64, default_concurrency_limit=16)
     middleware = [
         Middleware(TrustedHostMiddleware, allowed_hosts=[*settings.trusted_hosts]),
         Middleware(Guard, trust_proxy=settings.trust_proxy),
     ]
     try:
-        _, address, _ = page.blocks.launch(
+        _, address, _ = blocks.launch(
             server_name=settings.host,
             server_port=settings.port,
             app_kwargs={"middleware": middleware, "routes": [Route("/healthz", _healthy)]},
             theme=theme.theme(),
-            css=theme.style(page.keys),
-            head=theme.head(page.keys),
+            css=theme.style(),
+            head=theme.head(TRANSLATIONS),
             blocked_paths=[str(settings.home)],
             max_file_size=MAX_UPLOAD,
+            i18n=i18n,
             state_session_capacity=500,
             show_error=False,
             enable_monitoring=False,
@@ -94,7 +87,7 @@ def serve(studio: Studio, said: Callable[[str], None]) -> None:
             "another one: GRADIO_SERVER_PORT=7861 python app.py"
         ) from error
     said(str(address))
-    page.blocks.block_thread()
+    blocks.block_thread()
 
 
 async def _healthy(_: Request) -> PlainTextResponse:

@@ -14,7 +14,6 @@ from realign.ui.boundary import spoken
 from realign.ui.drawn import Value, drawn
 
 TITLE = "Browse"
-KEYS: dict[str, str] = {}
 QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
 
 ROWS = 50

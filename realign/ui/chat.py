@@ -12,7 +12,6 @@ from realign.ui.boundary import spoken
 from realign.ui.drawn import Value, drawn
 
 TITLE = "Chat"
-KEYS: dict[str, str] = {}
 QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
 
 Turn = dict[str, str]

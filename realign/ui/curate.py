@@ -2,41 +2,45 @@
 
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, NamedTuple
+from datetime import UTC, datetime
+from typing import Any, Literal
 
 import gradio as gr
+from pydantic import ValidationError
 
-from realign.errors import InvalidInput
-from realign.records import Draft, Item, Prompt, Revision, Ruling
+from realign.choices import TEMPLATES
+from realign.desk import MAX_INSTRUCTION, MOST_CANDIDATES, Asking
+from realign.errors import InvalidInput, RealignError
+from realign.records import Ruling
 from realign.studio import Studio
-from realign.ui import diff_view
+from realign.ui import curate_screen as screen
+from realign.ui import curate_writing as writing
+from realign.ui import work
 from realign.ui.boundary import spoken
+from realign.ui.curate_screen import REVISIONS, TWO, Shown, View
+from realign.ui.curate_writing import Step
 from realign.ui.drawn import Value, drawn
+from realign.ui.words import t
 
 TITLE = "Curate"
-KEYS = {"a": "accept", "r": "reject", "t": "tie", "s": "skip", "z": "undo", "v": "new-revision", "d": "new-draft"}
 QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-
-KEYS_HELP = """\
-| key | does | key | does |
-|---|---|---|---|
-| A | accept the final text | J / K | next / previous edit |
-| R | the draft is better | Space | keep or refuse the edit in focus |
-| T | tie: no preference | E | write into the final text, Esc leaves it |
-| S | skip | Ctrl+Enter | accept from inside the final text |
-| Z | undo the last decision | V / D | new revision / new draft |
-"""
-
-
-class Shown(NamedTuple):
-    """What is in front of a person: the item, its comparison, the refused hunks, the text they give."""
-
-    item: Item
-    comparison: Any
-    refused: frozenset[int] = frozenset()
-    merged: str = ""
-    turn: int = 0
+AT_ONCE: dict[str, Any] = {"queue": False, **QUIET}
+"""A decision waits for no line: it goes to the server and comes back with the next item."""
+HAND_IN = "(...given) => realign.handIn(given)"
+"""Puts what the person has done, as it is at this moment, in place of the work component's value."""
+RULINGS: dict[str, Ruling] = {
+    "accept": "accepted",
+    "reject": "rejected",
+    "tie": "tied",
+    "skip": "skipped",
+    "flag": "flagged",
+}
+PREFERRED: dict[Ruling, Literal["left", "right", "tie"] | None] = {
+    "accepted": "left",
+    "rejected": "right",
+    "tied": "tie",
+    "skipped": None,
+}
 
 
 def build(studio: Studio, page: gr.Blocks, opened: gr.Tab) -> None:
@@ -49,6 +53,8 @@ class Curate:
 
     def __init__(self, studio: Studio, page: gr.Blocks) -> None:
         self.studio = studio
+        self.desk, self.drafts_desk = studio.desk, studio.drafts_desk
+        self.annotator = studio.settings.annotator
         self._sessions: dict[str, str] = {}  # page → seat
         self._turns: dict[str, int] = {}  # page → number of what was asked for last
         self._lay_out()
@@ -56,318 +62,323 @@ class Curate:
 
     def _lay_out(self) -> None:
         self.seat = gr.BrowserState("", storage_key="realign-seat", secret="a place, not a secret")  # noqa: S106
+        self.view = gr.BrowserState({}, storage_key="realign-view", secret="a habit, not a secret")  # noqa: S106
         self.shown: gr.State = gr.State(None)
-        self.progress = drawn("bar", elem_id="progress", classes="r-plain")
+        with gr.Row(elem_id="curate-head"):
+            self.progress = drawn("bar", elem_id="progress", classes="r-plain")
+            self.task = gr.Radio(
+                [(t("Revisions"), REVISIONS), (t("Two drafts"), TWO)],
+                value=REVISIONS,
+                label=t("Task"),
+                show_label=False,
+                container=False,
+                elem_id="task",
+                elem_classes="r-choice",
+            )
+            self.links = drawn(
+                "links", screen.links(View()), elem_id="links", classes="r-plain", events=("view", "history")
+            )
         self.prompt = drawn("pane", elem_id="prompt", classes="r-card r-prompt")
         with gr.Row(equal_height=True):
             self.draft = drawn("pane", elem_id="draft")
-            self.revision = drawn("pane", elem_id="revision")
-        with gr.Row(equal_height=True):
-            self.changes = drawn("diff", elem_id="changes")
-            with gr.Column(elem_classes="r-card", min_width=280):
-                drawn("pane", {"title": "Final text", "note": "type to change it by hand"}, classes="r-plain")
-                self.final = gr.Textbox(
-                    "",
-                    label="Final text",
-                    show_label=False,
-                    container=False,
-                    lines=5,
-                    max_lines=14,
-                    interactive=False,
-                    elem_id="final",
-                )
+            self.revision = drawn("pane", elem_id="revision", events=("flip",))
+        self.work = drawn("work", elem_id="work", classes="r-plain", events=("keep", "carry", "against", "write"))
         with gr.Row():
             self.own = gr.Textbox(
-                label="A prompt of your own",
-                placeholder="Type a prompt of your own and press Enter",
+                label=t("A prompt of your own"),
+                placeholder=t("Type a prompt of your own and press Enter"),
                 show_label=False,
                 container=False,
                 elem_id="own-prompt",
             )
-        with gr.Row():
-            with gr.Accordion("Keys", open=False, elem_id="keys"):
-                gr.Markdown(KEYS_HELP)
-            with gr.Accordion("Guidelines", open=False, elem_id="guidelines"):
-                gr.Markdown(_guidelines())
+        templates = [[name, template.what] for name, template in TEMPLATES.items()]
+        asking: Value = {"templates": templates, "most": MOST_CANDIDATES, "longest": MAX_INSTRUCTION}
+        self.ask = drawn("ask", asking, elem_id="ask", classes="r-plain", events=("ask",))
+        self.history = drawn("history", elem_id="history", classes="r-plain")
+        self.answer = drawn("answer", elem_id="answer", classes="r-plain")
         with gr.Row(elem_classes="r-actions"):
-            self.accept = _ruling("Accept", "accept", "primary")
-            self.reject = _ruling("Draft is better", "reject")
-            self.tie = _ruling("Tie", "tie")
-            self.skip = _ruling("Skip", "skip")
-            gr.HTML("", elem_classes="r-gap", js_on_load=None)
-            self.new_revision = _quiet("New revision", "new-revision")
-            self.new_draft = _quiet("New draft", "new-draft")
-            self.undo = _quiet("Undo", "undo")
+            self.rulings = {name: _button(name, "r-ruling") for name in RULINGS}
+            self.said = drawn("said", elem_id="said", classes="r-plain r-gap")
+            quiet = ("new-revision", "ask-open", "new-draft", "undo", "redo", "back", "forward")
+            self.quiet = {name: _button(name, "r-quiet") for name in quiet}
 
     def _wire(self, page: gr.Blocks) -> None:
-        panes = [self.progress, self.prompt, self.draft, self.revision, self.changes, self.final, self.shown]
-        writing: dict[str, Any] = {"inputs": self.shown, "outputs": panes, "concurrency_id": "model", **QUIET}
-        writing["concurrency_limit"] = 4  # they wait for one model; the page's head says how many
-
-        def then_write(event: Any) -> None:
-            event.success(spoken(self.write), **writing)
-
-        then_write(page.load(spoken(self.open), self.seat, [self.seat, *panes], **QUIET))
-        page.unload(spoken(self.leave))
-        then_write(self.own.submit(spoken(self.ask), [self.own, self.seat], [self.own, *panes], **QUIET))
-        rulings: list[tuple[gr.Button, Ruling]] = [
-            (self.accept, "accepted"),
-            (self.reject, "rejected"),
-            (self.tie, "tied"),
-            (self.skip, "skipped"),
+        panes = [
+            self.progress,
+            self.prompt,
+            self.draft,
+            self.revision,
+            self.work,
+            self.shown,
+            self.said,
+            *self.rulings.values(),
+            *self.quiet.values(),
         ]
-        for button, ruling in rulings:
-            inputs = [gr.State(ruling), self.shown, self.final, self.seat]
-            then_write(button.click(spoken(self.decide), inputs, panes, **QUIET))
-        then_write(self.undo.click(spoken(self.take_back), self.seat, panes, **QUIET))
-        self.new_revision.click(spoken(self.write_revision), **writing)
-        self.new_draft.click(spoken(self.write_draft), **writing)
-        self.changes.decide(
-            spoken(self.toggle),
-            [self.shown, self.final],
-            [self.changes, self.final, self.shown],
-            trigger_mode="always_last",
-            **QUIET,
+        held = [self.shown, self.work, self.seat]
+        page.load(
+            spoken(self.open), [self.seat, self.view], [self.seat, self.view, self.task, self.links, *panes], **AT_ONCE
         )
+        page.unload(spoken(self.leave))
+        self.task.input(spoken(self.switch), [self.task, self.shown, self.seat], [self.view, *panes], **AT_ONCE)
+        self.own.submit(spoken(self.ask_own), [self.own, self.shown, self.seat], [self.own, *panes], **AT_ONCE)
+        for name, button in self.rulings.items():
+            inputs = [gr.State(RULINGS[name]), *held]
+            button.click(spoken(self.decide), inputs, panes, js=HAND_IN, **AT_ONCE)
+        for name, handler in (("undo", self.undo), ("redo", self.redo)):
+            self.quiet[name].click(spoken(handler), [self.shown, self.seat], panes, **AT_ONCE)
+        for name, forward in (("back", False), ("forward", True)):
+            inputs = [gr.State(forward), *held]
+            self.quiet[name].click(spoken(self.step), inputs, panes, js=HAND_IN, **AT_ONCE)
+        slow: dict[str, Any] = {"outputs": panes, "concurrency_id": "model", "concurrency_limit": 4, **QUIET}
+        self.work.write(spoken(self.write), self.shown, **slow)
+        self.quiet["new-revision"].click(spoken(self.write_revision), self.shown, **slow)
+        self.quiet["new-draft"].click(spoken(self.write_draft), self.shown, **slow)
+        self.quiet["ask-open"].click(None, js="() => { realign.openAsk(); }", api_visibility="private")
+        self.ask.ask(spoken(self.write_asked), self.shown, **slow)
+        self.revision.flip(spoken(self.flip), [self.shown], panes, **AT_ONCE)
+        following: dict[str, Any] = {"trigger_mode": "always_last", **AT_ONCE}
+        self.work.keep(spoken(self.keep), self.shown, self.answer, **following)
+        self.work.carry(spoken(self.carry), self.shown, self.answer, **following)
+        self.work.against(spoken(self.against), self.shown, self.answer, **following)
+        self.links.view(
+            spoken(self.turn_view), self.shown, [self.view, self.links, *panes[1:4], self.shown], **following
+        )
+        self.links.history(spoken(self.tell), self.shown, self.history, **following)
 
     # --- what the events do ------------------------------------------------------------------------------------------
 
-    def open(self, seat: str, request: gr.Request) -> dict[Any, Any]:
+    def open(self, seat: str, habits: Any, request: gr.Request) -> dict[Any, Any]:
         """Show this seat's item, or the next one that waits."""
         seat = seat if _is_seat(seat) else uuid.uuid4().hex
+        view = View.of(habits, blind=self.desk.form.blind)
         self._sessions[request.session_hash or ""] = seat
-        self._next_turn(request)
-        return {self.seat: seat, **self._screen(self.studio.next_revision(seat))}
+        habits = {self.seat: seat, self.view: view.habits, self.task: view.task, self.links: screen.links(view)}
+        return {**habits, **self._next(view, seat, request)}
 
     def leave(self, request: gr.Request) -> None:
         """Give the item back when the last page of its seat is closed; a reload opens a page before it closes one."""
         self._turns.pop(request.session_hash or "", None)
         seat = self._sessions.pop(request.session_hash or "", None)
         if seat and seat not in self._sessions.values():
-            self.studio.leave(seat)
+            self.desk.leave(seat)
 
-    def ask(self, text: str, seat: str, request: gr.Request) -> dict[Any, Any]:
+    def switch(self, task: str, shown: Shown | None, seat: str, request: gr.Request) -> dict[Any, Any]:
+        """Go over to the other kind of task."""
+        view = screen.required(shown).view._replace(task=TWO if task == TWO else REVISIONS)
+        self.desk.leave(seat)
+        return {self.view: view.habits, **self._next(view, seat, request)}
+
+    def ask_own(self, text: str, shown: Shown | None, seat: str, request: gr.Request) -> dict[Any, Any]:
         """Put a typed prompt in front of the person."""
-        item = self.studio.add_prompt(text, seat)
-        self._next_turn(request)
-        return {self.own: "", **self._screen(item)}
+        view = screen.required(shown).view
+        if view.task == TWO:
+            raise InvalidInput("Choose the task Revisions first: a prompt of your own is answered and revised.")
+        item = self.studio.add_prompt(text, seat, self.annotator)
+        return {self.own: "", **self._screen(self._open(view, item), request)}
 
-    def decide(
-        self, ruling: Ruling, shown: Shown | None, final_text: str, seat: str, request: gr.Request
-    ) -> dict[Any, Any]:
+    def decide(self, ruling: Ruling, shown: Shown | None, data: Any, seat: str, request: gr.Request) -> dict[Any, Any]:
         """Store the ruling and show the next item; the next shows only when the decision is on disk."""
-        if shown is None:
-            raise InvalidInput("Nothing is open here any more. Reload the page.")
-        if ruling == "skipped" and shown.item.revision is None:
-            passed = self.studio.pass_over(shown.item, seat)
-            self._next_turn(request)
-            return self._screen(passed)
-        following = self.studio.decide_next(
-            shown.item,
-            ruling,
-            annotator=self.studio.settings.annotator,
-            seat=seat,
-            final_text=final_text,
-            refused=self._refused(shown, final_text),
+        shown = screen.required(shown)
+        item, two, view = shown.item, shown.two, shown.view
+        if item and ruling == "skipped" and item.revision is None:
+            return self._screen(self._open(view, self.desk.pass_over(item, seat, self.annotator)), request)
+        done = work.handed(data, shown.key, shown.comparison)
+        if two:
+            if ruling not in PREFERRED:
+                raise InvalidInput("Two drafts are compared here: choose one of them, a tie, or skip.")
+            self.drafts_desk.prefer(
+                two, PREFERRED[ruling], done.work, annotator=self.annotator, active_ms=done.active_ms
+            )
+            return {**self._next(view, seat, request), self.said: screen.saved(screen.LEFT_RIGHT[ruling])}
+        if item is None:
+            raise InvalidInput("Everything is decided. Import more prompts in Browse, or type one of your own.")
+        stored = self.desk.decide(
+            item,
+            screen.unblinded(ruling, item) if view.blind else ruling,
+            done.work,
+            annotator=self.annotator,
+            active_ms=done.active_ms,
+            blind=view.blind,
         )
-        self._next_turn(request)
-        return self._screen(following)
+        return {**self._next(view, seat, request), self.said: screen.saved(stored.ruling)}
 
-    def take_back(self, seat: str, request: gr.Request) -> dict[Any, Any]:
-        """Withdraw the last decision and show its item again."""
-        item, decision = self.studio.undo(self.studio.settings.annotator, seat)
-        self._next_turn(request)
-        screen = self._screen(item)
-        if decision.ruling in ("accepted", "edited"):  # toggles and typed text come back as they were left
-            shown: Shown = screen[self.shown]
-            refused = frozenset(at for at, edit in enumerate(decision.edits) if not edit.accepted)
-            merged = self.studio.merge(shown.comparison, refused)
-            shown = shown._replace(refused=refused, merged=merged)
-            final = gr.Textbox(value=decision.final_text, interactive=True)
-            screen |= {self.shown: shown, self.changes: self._changes(shown), self.final: final}
-        return screen
+    def undo(self, shown: Shown | None, seat: str, request: gr.Request) -> dict[Any, Any]:
+        """Take the last decision back and show its item again."""
+        view = screen.required(shown).view
+        if view.task == TWO:
+            two = self.drafts_desk.undo_preference(self.annotator, seat)
+            return {**self._screen(Shown(view, two=two), request), self.said: screen.told("Taken back")}
+        item = self.desk.undo(self.annotator, seat)
+        return {**self._screen(self._open(view, item), request), self.said: screen.told("Taken back")}
 
-    def toggle(self, shown: Shown | None, final_text: str, event: gr.EventData) -> dict[Any, Any]:
-        """Follow the hunks as the person left them; what they wrote by hand stays."""
-        if shown is None:
-            raise InvalidInput("Nothing is open here any more. Reload the page.")
-        refused = diff_view.chosen(event._data, shown.comparison, shown.item.decision_id)
-        if refused is None:  # the next item has come in between
-            return {self.changes: gr.skip()}
-        merged = self.studio.merge(shown.comparison, refused)
-        text: str | None = merged
-        if final_text != shown.merged:
-            text = self.studio.carry_over(shown.merged, final_text, merged)
-        if text is None:
-            gr.Warning("You rewrote this place by hand, so the edit stays as it is. Change the final text directly.")
-            refused, merged, text = shown.refused, shown.merged, final_text
-        after = shown._replace(refused=refused, merged=merged, turn=shown.turn + 1)
-        return {self.changes: self._changes(after), self.final: text, self.shown: after}
+    def redo(self, shown: Shown | None, seat: str, request: gr.Request) -> dict[Any, Any]:
+        """Decide again what was taken back last."""
+        view = screen.required(shown).view
+        if view.task == TWO:
+            raise InvalidInput("Only decisions on revisions can be redone. Compare the two drafts again.")
+        item = self.desk.redo(self.annotator, seat)
+        return {**self._screen(self._open(view, item), request), self.said: screen.told("Decided again")}
+
+    def step(self, forward: bool, shown: Shown | None, data: Any, seat: str, request: gr.Request) -> dict[Any, Any]:
+        """Open an earlier decision, or go forward again; what was half done stays kept."""
+        shown = screen.required(shown)
+        if shown.view.task == TWO:
+            raise InvalidInput("Going back is for revisions. Use Undo to compare the last two drafts again.")
+        self._keep(shown, data)
+        item = self.desk.step(shown.item, seat, self.annotator, forward=forward)
+        return self._screen(self._open(shown.view, item), request)
+
+    def flip(self, shown: Shown | None, request: gr.Request, event: gr.EventData) -> dict[Any, Any]:
+        """Put another revision of the same draft in front."""
+        shown = screen.required(shown)
+        data = event._data if isinstance(event._data, dict) else {}
+        if shown.item is None or shown.item.revision is None:
+            return {self.said: gr.skip()}
+        self._keep(shown, data.get("work"))
+        item = self.desk.choose(shown.item, str(data.get("revision")))
+        return self._screen(self._open(shown.view, item), request)
+
+    def keep(self, shown: Shown | None, event: gr.EventData) -> Value:
+        """Store half-done work; a failure is told beside the text and does not take the hand off it."""
+        shown = screen.required(shown)
+        try:
+            saved = self._keep(shown, event._data)
+        except RealignError as error:
+            return {"kind": "kept", "key": shown.key, "failed": str(error)}
+        return {"kind": "kept", "key": shown.key, "saved": saved and saved.isoformat()}
+
+    def carry(self, shown: Shown | None, event: gr.EventData) -> Value:
+        """Bring what was written by hand over to the text that other toggles give."""
+        shown = screen.required(shown)
+        data = event._data if isinstance(event._data, dict) else {}
+        done = work.handed(data.get("work"), shown.key, shown.comparison)
+        before = data.get("before")
+        if shown.comparison is None or not isinstance(before, list):
+            raise InvalidInput("These edits belong to another text. Reload the page.")
+        work.check_refused(before, shown.comparison)
+        was, now = (self.desk.merge(shown.comparison, refused) for refused in (before, done.refused))
+        text = self.desk.carry_over(was, done.final_text, now)
+        return {"kind": "carried", "key": shown.key, "from": done.final_text, "before": before, "text": text}
+
+    def against(self, shown: Shown | None, event: gr.EventData) -> Value:
+        """Compare the final text, as it is now, with the draft."""
+        shown = screen.required(shown)
+        done = work.handed(event._data, shown.key, shown.comparison)
+        if shown.item is None or shown.item.draft is None:
+            raise InvalidInput("There is no draft to compare with yet. Wait until it is written.")
+        compared = self.desk.compare(shown.item.draft.text, done.final_text)
+        return {"kind": "against", "key": shown.key, "from": done.final_text, "pieces": work.pieces(compared)}
+
+    def turn_view(self, shown: Shown | None, event: gr.EventData) -> dict[Any, Any]:
+        """Show texts raw or rendered."""
+        shown = screen.required(shown)
+        rendered = isinstance(event._data, dict) and event._data.get("rendered") is True
+        shown = shown._replace(view=shown.view._replace(rendered=rendered))
+        drawing: dict[Any, Any] = {
+            self.view: shown.view.habits,
+            self.links: screen.links(shown.view),
+            self.shown: shown,
+        }
+        for name, value in screen.texts(shown).items():
+            drawing[getattr(self, name)] = value
+        return drawing
+
+    def tell(self, shown: Shown | None) -> Value:
+        """Show everything that was ever written for this prompt or decided on it."""
+        shown = screen.required(shown)
+        return screen.history(self.desk.history(shown.prompt.id)) if shown.prompt else screen.history(None)
+
+    # --- what the models write ---------------------------------------------------------------------------------------
 
     def write(self, shown: Shown | None, request: gr.Request) -> Iterator[dict[Any, Any]]:
-        """Let the models write what the item lacks, then the items that come next."""
-        if shown is not None and shown.item.revision is None:
-            steps = self._draft(shown) if shown.item.draft is None else self._revision(shown)
-            yield from self._while_shown(steps, request)
-        self.studio.write_ahead()
-        yield {self.shown: gr.skip()}  # a generator that yields nothing would empty every output
+        """Let the models write what the item lacks."""
+        if shown and shown.two and (shown.two.left is None or shown.two.right is None):
+            yield from self._while_shown(writing.two(self.drafts_desk, shown), request)
+        elif shown and shown.item and shown.item.draft is None:
+            yield from self._while_shown(writing.draft(self.desk, shown), request)
+        elif shown and shown.item and shown.item.revision is None:
+            yield from self._while_shown(writing.revision(self.desk, shown), request)
+        else:
+            yield {self.said: gr.skip()}  # a generator that yields nothing would empty every output
 
     def write_draft(self, shown: Shown | None, request: gr.Request) -> Iterator[dict[Any, Any]]:
         """Write a new draft and its revision."""
-        yield from self._while_shown(self._draft(shown), request)
+        yield from self._while_shown(writing.draft(self.desk, shown), request)
 
     def write_revision(self, shown: Shown | None, request: gr.Request) -> Iterator[dict[Any, Any]]:
         """Write a new revision."""
-        yield from self._while_shown(self._revision(shown), request)
+        yield from self._while_shown(writing.revision(self.desk, shown), request)
 
-    def _while_shown(self, steps: Iterator[dict[Any, Any]], request: gr.Request) -> Iterator[dict[Any, Any]]:
+    def write_asked(self, shown: Shown | None, request: gr.Request, event: gr.EventData) -> Iterator[dict[Any, Any]]:
+        """Write revisions as the person asks for them."""
+        try:
+            asking = Asking.model_validate(event._data)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            raise InvalidInput(f"This cannot be asked for: {first['loc'][-1]}: {first['msg']}.") from error
+        yield from self._while_shown(writing.revision(self.desk, shown, asking), request)
+
+    def _while_shown(self, steps: Iterator[Step], request: gr.Request) -> Iterator[dict[Any, Any]]:
         """Draw `steps` until the person has asked for something else: no late text may cover another item."""
         turn = self._next_turn(request)
         for step in steps:
             if self._turns.get(request.session_hash or "") != turn:
                 break
-            yield step
-        yield {self.shown: gr.skip()}  # Gradio draws the last step once more when a generator ends
+            drawing = self._texts(step.shown) if step.shown else {}
+            yield {**drawing, **{getattr(self, name): value for name, value in step.panes.items()}}
+        yield {self.said: gr.skip()}  # Gradio draws the last step once more when a generator ends
+        self.studio.write_ahead()
 
     def _next_turn(self, request: gr.Request) -> int:
         session = request.session_hash or ""
         self._turns[session] = self._turns.get(session, 0) + 1
         return self._turns[session]
 
-    def _draft(self, shown: Shown | None) -> Iterator[dict[Any, Any]]:
-        """Let the policy answer, then the reviser improve the answer."""
-        if shown is None:
-            raise InvalidInput("There is no prompt to answer. Import some in Browse, or type one.")
-        item = shown.item._replace(draft=None, revision=None)
-        yield {
-            self.draft: _waiting("Draft"),
-            self.revision: _blank("Revision"),
-            self.shown: Shown(item, None),
-            **self._no_changes(),
-        }
-        for step in self.studio.write_draft(item.prompt):
-            if isinstance(step, Draft):
-                item = item._replace(draft=step)
-                yield {self.draft: _text("Draft", "policy", step), self.shown: Shown(item, None)}
-            else:
-                yield {self.draft: _writing("Draft", step)}
-        yield from self._revision(Shown(item, None))
-
-    def _revision(self, shown: Shown | None) -> Iterator[dict[Any, Any]]:
-        """Let the reviser improve the draft."""
-        if shown is None or shown.item.draft is None:
-            raise InvalidInput("There is no draft to improve yet. Wait until it is written.")
-        bare = shown.item._replace(revision=None)  # what is not on the screen cannot be decided on
-        yield {self.revision: _waiting("Revision"), self.shown: Shown(bare, None), **self._no_changes()}
-        for step in self.studio.write_revision(shown.item.prompt, shown.item.draft):
-            if isinstance(step, Revision):
-                yield self._screen(shown.item._replace(revision=step))
-            else:
-                yield {self.revision: _writing("Revision", step)}
-
     # --- what the screen shows ---------------------------------------------------------------------------------------
 
-    def _screen(self, item: Item | None) -> dict[Any, Any]:
-        progress = self._progress()
-        if item is None:
-            empty = "Everything is decided. Import more prompts in Browse, or type one of your own below."
-            return {
-                self.progress: progress,
-                self.prompt: {"title": "Prompt", "empty": empty},
-                self.draft: _blank("Draft"),
-                self.revision: _blank("Revision"),
-                **self._no_changes(),
-                self.shown: None,
-            }
-        shown = self._open(item)
+    def _next(self, view: View, seat: str, request: gr.Request) -> dict[Any, Any]:
+        if view.task == TWO:
+            return self._screen(Shown(view, two=self.drafts_desk.next_two(seat)), request)
+        return self._screen(self._open(view, self.desk.next_revision(seat, self.annotator)), request)
+
+    def _open(self, view: View, item: Any) -> Shown:
+        return screen.opened(self.desk, view, item)
+
+    def _screen(self, shown: Shown, request: gr.Request) -> dict[Any, Any]:
+        """Draw another item: whatever is still being written for the last one has no place here any more."""
+        self._next_turn(request)
+        self.studio.write_ahead()
+        return self._drawing(shown)
+
+    def _drawing(self, shown: Shown) -> dict[Any, Any]:
+        buttons = screen.buttons(shown)
+        named = {**self.rulings, **self.quiet}
+        texts = self._texts(shown)
+        lacks = shown.prompt is not None and texts[self.work]["mode"] == "wait"
         return {
-            self.progress: progress,
-            self.prompt: _prompt(item.prompt),
-            self.draft: _text("Draft", "policy", item.draft),
-            self.revision: _text("Revision", "reviser", item.revision),
-            self.changes: self._changes(shown) if shown.comparison else {"title": "Changes"},
-            self.final: gr.Textbox(value=shown.merged, interactive=shown.comparison is not None),
-            self.shown: shown,
+            self.progress: screen.progress(self.desk.progress(self.annotator)),
+            **texts,
+            self.work: {**texts[self.work], "lacks": lacks},  # lets the browser ask the models for what is missing
+            **{named[name]: update for name, update in buttons.items()},
         }
 
-    def _open(self, item: Item) -> Shown:
-        if item.draft is None or item.revision is None:
-            return Shown(item, None)
-        comparison = self.studio.compare(item.draft.text, item.revision.text)
-        return Shown(item, comparison, merged=item.revision.text)
+    def _texts(self, shown: Shown) -> dict[Any, Any]:
+        done = self.desk.work(shown.item, self.annotator) if shown.item else None
+        drawing: dict[Any, Any] = {getattr(self, name): value for name, value in screen.texts(shown).items()}
+        return {**drawing, self.work: screen.work_of(shown, done, self.desk.form), self.shown: shown}
 
-    def _changes(self, shown: Shown) -> Value:
-        return diff_view.changes(shown.comparison, shown.refused, key=shown.item.decision_id, turn=shown.turn)
-
-    def _no_changes(self) -> dict[Any, Any]:
-        return {self.changes: {"title": "Changes"}, self.final: gr.Textbox(value="", interactive=False)}
-
-    def _refused(self, shown: Shown, final_text: str) -> frozenset[int]:
-        """Return the hunks that the final text refuses, however the person got there."""
-        if shown.comparison is None:
-            return frozenset()
-        found = self.studio.matching_refusals(shown.comparison, final_text)
-        return shown.refused if found is None else found
-
-    def _progress(self) -> Value:
-        now = self.studio.progress(self.studio.settings.annotator)
-        words = [f"{now.decided} of {now.total}", f"{now.waiting} waiting"]
-        if now.per_minute:
-            words.append(f"{now.per_minute:.1f} a minute")
-        judged = sum(n for ruling, n in now.rulings.items() if ruling in ("accepted", "edited", "rejected", "tied"))
-        if judged:
-            accepted = now.rulings.get("accepted", 0) + now.rulings.get("edited", 0)
-            words.append(f"accepted {100 * accepted / judged:.0f} %")
-        return {"title": "Prompts", "total": now.total, "done": now.decided, "words": words}
+    def _keep(self, shown: Shown, data: Any) -> datetime | None:
+        """Store what the browser hands in of a revision that can be edited; nothing where nothing is on the screen."""
+        if shown.item is None or shown.item.revision is None or shown.view.blind:
+            return datetime.now(UTC)
+        done = work.handed(data, shown.key, shown.comparison).work
+        return self.desk.keep(shown.item, done, self.annotator)
 
 
-def _ruling(label: str, elem_id: str, variant: str = "secondary") -> gr.Button:
-    classes = ["r-ruling", "r-key-on"]
-    return gr.Button(label, elem_id=elem_id, variant=variant, elem_classes=classes)
-
-
-def _quiet(label: str, elem_id: str) -> gr.Button:
-    return gr.Button(label, elem_id=elem_id, elem_classes=["r-quiet", "r-key-on"])
+def _button(name: str, kind: str) -> gr.Button:
+    variant = "primary" if name == "accept" else "secondary"
+    return gr.Button(t(screen.LABELS[name]), elem_id=name, variant=variant, elem_classes=[kind, "r-key-on"])
 
 
 def _is_seat(seat: object) -> bool:
     return isinstance(seat, str) and len(seat) == 32 and seat.isalnum()
-
-
-def _guidelines() -> str:
-    return (Path(__file__).parent.parent.parent / "data" / "guidelines.md").read_text(encoding="utf-8")
-
-
-def _prompt(prompt: Prompt) -> Value:
-    alone = len(prompt.messages) == 1
-    note = " · ".join(word for word in (prompt.category, prompt.language, prompt.origin) if word)
-    turns = [{"role": "" if alone else message.role, "text": message.content} for message in prompt.messages]
-    return {"title": "Prompt", "note": note, "turns": turns}
-
-
-def _text(title: str, actor: str, text: Draft | Revision | None) -> Value:
-    if text is None:
-        return _blank(title)
-    who = text.model.adapter or "base"
-    value: Value = {"title": title, "note": f"{actor} · {who}", "text": text.text, "right": _words(text.text)}
-    if text.finish == "length":
-        value["warning"] = "Cut at the longest length allowed: the text is not finished."
-    return value
-
-
-def _words(text: str) -> str:
-    n = len(text.split())
-    return f"{n} word{'' if n == 1 else 's'}"
-
-
-def _blank(title: str) -> Value:
-    return {"title": title, "text": ""}
-
-
-def _waiting(title: str) -> Value:
-    return {"title": title, "text": "", "writing": True, "note": "waiting for the model"}
-
-
-def _writing(title: str, step: Any) -> Value:
-    right = f"{step.tokens_per_s:.0f} tokens a second"
-    return {"title": title, "text": step.text, "writing": True, "note": "writing", "right": right, "follow": True}

@@ -7,6 +7,7 @@ import gradio as gr
 from gradio.themes.utils.fonts import LocalFont
 
 STATIC = Path(__file__).parent / "static"
+SCRIPTS = ("page.js", "rendered.js", "work.js", "keys.js")
 
 SANS = (LocalFont("IBM Plex Sans"), "system-ui", "sans-serif")
 MONO = (LocalFont("IBM Plex Mono"), "ui-monospace", "monospace")
@@ -69,13 +70,14 @@ def theme() -> gr.themes.Base:
     )
 
 
-def style(keys: dict[str, str]) -> str:
-    """Return the page's CSS, with each key of `keys` (key → element id) shown on its button."""
-    shown = "".join(f'#{element}::after {{ content:"{key.upper()}"; }}\n' for key, element in keys.items())
-    return (STATIC / "page.css").read_text(encoding="utf-8") + shown
+def style() -> str:
+    """Return the page's CSS."""
+    return (STATIC / "page.css").read_text(encoding="utf-8")
 
 
-def head(keys: dict[str, str]) -> str:
-    """Return the page's script, listening to `keys`."""
-    script = (STATIC / "page.js").read_text(encoding="utf-8")
-    return f"<script>{script}\nrealign.listen({json.dumps(keys)});</script>"
+def head(translations: dict[str, dict[str, str]]) -> str:
+    """Return the page's script, speaking the reader's language."""
+    script = "\n".join((STATIC / name).read_text(encoding="utf-8") for name in SCRIPTS)
+    # "<" would end the script where it stands before "/script".
+    tables = json.dumps(translations, ensure_ascii=False).replace("<", "\\u003c")
+    return f"<script>{script}\nrealign.speak({tables});\nrealign.listen();</script>"

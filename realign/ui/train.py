@@ -13,7 +13,6 @@ from realign.ui.boundary import spoken
 from realign.ui.drawn import Value, drawn
 
 TITLE = "Train"
-KEYS: dict[str, str] = {}
 QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
 
 SAMPLE, REVISER, REVISE, POLICY, PROMOTE = "sample", "reviser", "revise", "policy", "promote"

@@ -6,7 +6,7 @@ import pytest
 
 from realign.curation.ruling import rule, withdraw
 from realign.errors import InvalidInput
-from realign.records import Decision, Decoding, Draft, Item, Message, ModelRef, Prompt, Revision, Ruling
+from realign.records import Decision, Decoding, Draft, Item, Message, ModelRef, Prompt, Revision, Ruling, Work
 
 NOON = datetime(2026, 12, 1, 12, 0, tzinfo=UTC)
 MODEL = ModelRef(source="tiny")
@@ -34,9 +34,8 @@ def item(draft: str = "The cat sat.", revision: str = "The dog sat.", superseded
 
 def ruled(ruling: Ruling, final_text: str = "", refused: tuple[int, ...] = (), of: Item | None = None) -> Decision:
     later = NOON + timedelta(seconds=2.5)
-    return rule(
-        of or item(), ruling, annotator="Ann", now=later, final_text=final_text, refused=refused, comment=" ok "
-    )
+    work = Work(final_text=final_text, refused=refused, comment=" ok ")
+    return rule(of or item(), ruling, work, annotator="Ann", now=later)
 
 
 @pytest.mark.parametrize(

@@ -26,9 +26,11 @@ class Scripted:
     def __init__(self, spec: ModelSpec) -> None:
         self.model = ModelRef(source=spec.source, adapter=spec.adapter_run)
         self.asked: list[Chat] = []
+        self.guesses: list[str] = []
 
-    def generate(self, chats: Sequence[Chat], decoding: Decoding) -> list[Answer]:
+    def generate(self, chats: Sequence[Chat], decoding: Decoding, guesses: Sequence[str] = ()) -> list[Answer]:
         self.asked += chats
+        self.guesses += guesses
         return [Answer(f"{chat[-1].content.upper()} {decoding.seed}", "length", 3) for chat in chats]
 
     def stream(self, chat: Chat, decoding: Decoding) -> Iterator[Writing | Answer]:
@@ -92,6 +94,7 @@ def test_a_revision_answers_the_template_filled_with_prompt_and_draft(tmp_path: 
         return backends[-1]
 
     assert write(run, opener) == {"revisions": 18}
+    assert sorted(backends[0].guesses) == sorted(f"Draft of {prompt.id}." for prompt in asked)
     written = [Revision.model_validate(row) for row in read_jsonl(run.output / "revisions.jsonl")]
     assert sorted(revision.draft_id for revision in written) == sorted(draft.id for draft in drafts(asked))
     assert {revision.template for revision in written} == {DEFAULT_TEMPLATE}
@@ -116,9 +119,9 @@ def test_a_stop_keeps_what_was_written_so_far(tmp_path: Path) -> None:
     run = started(tmp_path, "draft", DraftConfig(model=SPEC, decoding=DECODING), prompts=prompts(40))
 
     class StopsAtOnce(Scripted):
-        def generate(self, chats: Sequence[Chat], decoding: Decoding) -> list[Answer]:
+        def generate(self, chats: Sequence[Chat], decoding: Decoding, guesses: Sequence[str] = ()) -> list[Answer]:
             stop(run)
-            return super().generate(chats, decoding)
+            return super().generate(chats, decoding, guesses)
 
     with pytest.raises(RunStopped, match="Stopped after 16 of 40"):
         write(run, StopsAtOnce)
@@ -129,10 +132,10 @@ def test_a_model_that_fails_half_way_loses_nothing_of_what_was_written(tmp_path:
     run = started(tmp_path, "draft", DraftConfig(model=SPEC, decoding=DECODING), prompts=prompts(20))
 
     class FailsTheSecondTime(Scripted):
-        def generate(self, chats: Sequence[Chat], decoding: Decoding) -> list[Answer]:
+        def generate(self, chats: Sequence[Chat], decoding: Decoding, guesses: Sequence[str] = ()) -> list[Answer]:
             if self.asked:
                 raise ModelUnavailable("The server is over its limit.")
-            return super().generate(chats, decoding)
+            return super().generate(chats, decoding, guesses)
 
     with pytest.raises(ModelUnavailable):
         write(run, FailsTheSecondTime)

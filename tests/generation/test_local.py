@@ -303,5 +303,5 @@ def test_an_empty_answer_is_said_and_not_passed_on(spec: ModelSpec) -> None:
 class Mute:
     """A backend that has nothing to say."""
 
-    def stream(self, chat: Chat, decoding: Decoding) -> Iterator[Answer]:
+    def stream(self, chat: Chat, decoding: Decoding, guess: str = "") -> Iterator[Answer]:
         yield Answer("", "stop", 0)

@@ -6,15 +6,18 @@ from realign.records import (
     Decision,
     Decoding,
     Draft,
+    Edit,
     Game,
     Message,
     ModelRef,
     Pair,
+    Preference,
     Promotion,
     Prompt,
     Revision,
     Ruling,
     Score,
+    Unfinished,
     Verdict,
 )
 from realign.store import Store
@@ -59,8 +62,10 @@ def decision(
     final: str = "final",
     supersedes: str | None = None,
     decided: datetime = NOON,
+    kept: str = "",
+    active_ms: int = 0,
 ) -> Decision:
-    """A decision on prompt `on`, its draft `d-<on>` and its revision `r-<on>`."""
+    """A decision on prompt `on`, its draft `d-<on>` and its revision `r-<on>`; `kept="yn"` keeps one hunk of two."""
     return Decision(
         id=name,
         prompt_id=on,
@@ -71,8 +76,40 @@ def decision(
         annotator=annotator,
         started=NOON,
         decided=decided,
+        edits=tuple(Edit(op="replace", old="a", new="b", accepted=each == "y") for each in kept),
+        active_ms=active_ms,
         supersedes=supersedes,
     )
+
+
+def begun(
+    on: str, decision_id: str = "later", *, annotator: str = "Ann", text: str = "half", saved: datetime = NOON
+) -> Unfinished:
+    """What an annotator has done with the revision `r-<on>` of prompt `on` so far."""
+    return Unfinished(
+        decision_id=decision_id,
+        prompt_id=on,
+        revision_id=f"r-{on}",
+        annotator=annotator,
+        final_text=text,
+        refused=(1,),
+        saved=saved,
+    )
+
+
+def preference(
+    name: str, on: str, preferred: str | None = "left", *, annotator: str = "Ann", supersedes: str | None = None
+) -> Preference:
+    """A preference between the drafts `<on>1` and `<on>2` of prompt `on`."""
+    fields = {"id": name, "prompt_id": on, "left_id": f"{on}1", "right_id": f"{on}2", "preferred": preferred}
+    times = {"started": NOON, "decided": NOON}
+    return Preference.model_validate({**fields, **times, "annotator": annotator, "supersedes": supersedes})
+
+
+def draft_twice(store: Store, *names: str) -> None:
+    """Store for each name a prompt and its drafts `<name>1` and `<name>2`."""
+    store.add_prompts([prompt(name) for name in names])
+    store.add_drafts([draft(f"{name}{number}", name) for name in names for number in (1, 2)])
 
 
 def fill(store: Store, *names: str) -> None:

@@ -75,6 +75,47 @@ def test_the_last_decision_of_an_annotator_is_their_latest_that_still_stands(sto
     assert store.last_decision("Bob") == store.decision("3")
 
 
+def test_the_log_of_an_annotator_holds_what_stands_and_what_does_not_newest_first(store: Store) -> None:
+    fill(store, "a", "b")
+    store.decide(decision("1", "a"))
+    store.decide(decision("2", "b", annotator="Bob"))
+    store.decide(decision("3", "a", "withdrawn", supersedes="1"))
+    store.decide(decision("4", "a", "edited"))
+    store.decide(decision("5", "a", "tied", annotator="Bob", supersedes="4"))
+    assert [each.id for each in store.log("Ann", 10)] == ["4", "3", "1"]
+    assert [each.id for each in store.log("Ann", 2)] == ["4", "3"]
+    assert [each.id for each in store.log("Bob", 10)] == ["5", "2"]
+    assert store.log("Cy", 10) == []
+
+
+def test_back_and_forward_walk_the_decisions_of_one_annotator_that_stand(store: Store) -> None:
+    fill(store, *"abcde")
+    for number, name in enumerate("abcd"):
+        store.decide(decision(f"{number}", name))
+    store.decide(decision("bob", "e", annotator="Bob"))
+    assert store.neighbour("Ann", None, forward=False) == "d"
+    assert store.neighbour("Ann", "e", forward=False) == "d"
+    assert [store.neighbour("Ann", name, forward=False) for name in "dcba"] == ["c", "b", "a", None]
+    assert [store.neighbour("Ann", name, forward=True) for name in "abcd"] == ["b", "c", "d", None]
+    assert [store.neighbour("Ann", name, forward=True) for name in (None, "e", "unknown")] == [None] * 3
+    assert store.neighbour("Bob", "e", forward=False) is None
+    assert store.neighbour("Cy", None, forward=False) is None
+
+
+def test_back_passes_over_what_was_taken_back_or_changed_by_another_and_a_change_comes_last(store: Store) -> None:
+    fill(store, *"abcd")
+    for number, name in enumerate("abcd"):
+        store.decide(decision(f"{number}", name))
+    store.decide(decision("4", "b", "withdrawn", supersedes="1"))
+    store.decide(decision("5", "c", annotator="Bob", supersedes="2"))
+    store.decide(decision("6", "a", "edited", supersedes="0"))
+    assert store.neighbour("Ann", None, forward=False) == "a"
+    assert store.neighbour("Ann", "a", forward=False) == "d"
+    assert store.neighbour("Ann", "d", forward=False) is None
+    assert store.neighbour("Ann", "d", forward=True) == "a"
+    assert store.neighbour("Ann", "b", forward=False) == "a"
+
+
 def test_decided_gives_each_live_decision_with_its_own_texts(store: Store) -> None:
     fill(store, "a", "b")
     store.add_drafts([draft("later", "a")])
@@ -132,6 +173,6 @@ def test_progress_counts_everybody_and_paces_the_annotator_over_ten_minutes(stor
     store.decide(decision("mistake", "f", decided=minutes(19)))
     store.decide(decision("undo", "f", "withdrawn", supersedes="mistake", decided=minutes(19)))
     rulings = {"accepted": 1, "edited": 3, "rejected": 1}
-    assert store.progress("Ann", minutes(20)) == Progress(8, 5, 3, rulings, per_minute=0.3)
+    assert store.progress("Ann", minutes(20))[:5] == Progress(8, 5, 3, rulings, 0.3, 0, 0, {}, None)[:5]
     assert store.progress("Bob", minutes(20)).per_minute == 0.1
     assert store.progress("Cy", minutes(20)).per_minute == 0

@@ -3,7 +3,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from stored_records import LATER, NOON, decision, draft, fill, minutes, prompt, revision
+from stored_records import LATER, NOON, begun, decision, draft, draft_twice, fill, minutes, preference, prompt, revision
 
 from realign.errors import Conflict, NotFound
 from realign.records import Prompt
@@ -101,9 +101,106 @@ def test_eight_annotators_at_once_decide_200_prompts_once_each(url: str, n_store
         store.close()
 
 
-def test_what_is_written_ahead_is_undecided_without_a_draft_and_in_nobodys_hands(store: Store) -> None:
-    store.add_prompts([prompt("a"), prompt("b"), prompt("c"), prompt("d")])
-    store.lease("Ann", NOON, LATER, "id-1")
+def test_what_is_written_ahead_is_undecided_without_a_revision_and_in_nobodys_hands(store: Store) -> None:
+    fill(store, "decided", "revised")
+    store.add_prompts([prompt("a"), prompt("b"), prompt("c")])
+    store.decide(decision("1", "decided"))
+    store.lease("Ann", NOON, LATER, "id-1", prompt_id="a")
     store.add_drafts([draft("b-draft", "b")])
-    assert store.unwritten(10) == [prompt("c"), prompt("d")]
-    assert store.unwritten(1) == [prompt("c")]
+    assert store.unready(10) == [prompt("b"), prompt("c")]
+    assert store.unready(1) == [prompt("b")]
+
+
+def test_a_draft_stored_twice_makes_no_pair_and_a_second_one_does(store: Store) -> None:
+    store.add_prompts([prompt("a"), prompt("b")])
+    store.add_drafts([draft("b1", "b")])
+    store.add_drafts([draft("b1", "b")])
+    assert compared(store, "Ann") == "a"
+    store.release("Ann")
+    store.add_drafts([draft("b2", "b")])
+    assert compared(store, "Ann") == "b"
+
+
+def test_half_done_work_comes_first_in_another_browser_the_last_touched_before_the_others(store: Store) -> None:
+    fill(store, *"abcd")
+    store.keep(begun("c", saved=minutes(1)))
+    store.keep(begun("b", saved=minutes(2)))
+    store.keep(begun("d", annotator="Bob", saved=minutes(3)))
+    order = [store.lease(f"Ann {n}", NOON, LATER, f"{n}", annotator="Ann") for n in range(4)]
+    assert [lease.prompt.id for lease in order if lease] == ["b", "c", "a", "d"]
+
+
+def test_half_done_work_neither_takes_a_prompt_from_others_nor_reopens_a_decided_one(store: Store) -> None:
+    fill(store, *"abc")
+    store.keep(begun("b"))
+    store.keep(begun("c"))
+    store.decide(decision("1", "c", annotator="Bob"))
+    store.lease("Bob", NOON, LATER, "id-1", prompt_id="b")
+    lease = store.lease("new browser", NOON, LATER, "id-2", annotator="Ann")
+    assert lease is not None and lease.prompt.id == "a"
+
+
+def test_what_a_seat_holds_comes_before_half_done_work(store: Store) -> None:
+    fill(store, "a", "b")
+    held = store.lease("Ann", NOON, LATER, "id-1", annotator="Ann")
+    store.keep(begun("b"))
+    assert store.lease("Ann", NOON, LATER, "id-2", annotator="Ann") == held
+
+
+def test_ready_counts_what_waits_with_a_revision_in_nobodys_hands_up_to_a_limit(store: Store) -> None:
+    fill(store, *"abcde")
+    store.add_prompts([prompt("bare")])
+    assert (store.ready(10), store.ready(3), store.ready(0)) == (5, 3, 0)
+    store.decide(decision("1", "a"))
+    store.lease("Ann", NOON, LATER, "id-1")
+    assert store.ready(10) == 3
+
+
+def test_seats_are_counted_until_their_lease_ends(store: Store) -> None:
+    fill(store, "a", "b")
+    assert store.n_seats(NOON) == 0
+    store.lease("one", NOON, minutes(10), "id-1")
+    store.lease("two", NOON, minutes(20), "id-2")
+    assert [store.n_seats(minutes(m)) for m in (9, 10, 20)] == [2, 1, 0]
+
+
+def test_prompts_with_two_drafts_are_compared_first_and_one_with_a_preference_no_more(store: Store) -> None:
+    store.add_prompts([prompt("bare")])
+    draft_twice(store, "a", "b")
+    assert [compared(store, seat) for seat in ("1", "2", "3", "4")] == ["a", "b", "bare", None]
+    store.prefer(preference("p", "a"))
+    assert compared(store, "1") is None
+    store.release("2")
+    assert compared(store, "1") == "b"
+
+
+def test_a_seat_keeps_its_comparison_with_its_old_id_and_start_over_a_reload(store: Store) -> None:
+    draft_twice(store, "a", "b")
+    first = store.lease_for_preference("Ann", NOON, LATER, "id-1")
+    assert first == Lease(prompt("a"), "id-1", NOON, "preference")
+    assert store.lease_for_preference("Ann", minutes(20), minutes(50), "id-2") == first
+    assert compared(store, "Bob") == "b"
+
+
+def test_a_seat_holds_one_prompt_whatever_for_and_a_prompt_is_in_one_seats_hands(store: Store) -> None:
+    draft_twice(store, "a", "b")
+    assert compared(store, "Ann") == "a"
+    assert store.lease("Bob", NOON, LATER, "id-1") == Lease(prompt("b"), "id-1", NOON)
+    with pytest.raises(Conflict, match="Somebody else"):
+        store.lease("Bob", NOON, LATER, "id-2", prompt_id="a")
+    assert store.lease("Ann", NOON, LATER, "id-3") == Lease(prompt("a"), "id-3", NOON, "revision")
+    assert compared(store, "Bob") == "b"
+    assert store.n_seats(NOON) == 2
+
+
+def test_turning_to_the_same_prompt_for_another_purpose_is_no_conflict_with_oneself(store: Store) -> None:
+    draft_twice(store, "a")
+    assert compared(store, "Ann") == "a"
+    assert store.lease("Ann", NOON, LATER, "id-1", prompt_id="a") == Lease(prompt("a"), "id-1", NOON)
+    assert compared(store, "Ann") == "a"
+
+
+def compared(store: Store, seat: str) -> str | None:
+    """The prompt that `seat` gets to compare drafts of."""
+    lease = store.lease_for_preference(seat, NOON, LATER, f"id of {seat}")
+    return lease.prompt.id if lease else None

@@ -18,148 +18,124 @@ window.realign = (() => {
     return node;
   };
 
+  // Words in the reader's language. A phrase is [words, figures]; "a|b" tells one from many.
+  let translations = {};
+  const language = () => {
+    for (const tag of navigator.languages || [navigator.language]) {
+      const found = [tag, tag.split("-")[0]].find((name) => translations[name]);
+      if (found) return found;
+      if (tag.startsWith("en")) return "en";
+    }
+    return "en";
+  };
+  const say = (phrase) => {
+    const [words, figures] = Array.isArray(phrase) ? phrase : [phrase, {}];
+    const forms = String(translations[language()]?.[words] ?? words).split("|");
+    const form = forms.length > 1 && Number(figures.n) !== 1 ? forms[1] : forms[0];
+    return form.replace(/\{(\w+)\}/g, (whole, name) => {
+      const figure = figures[name];
+      if (figure === undefined) return whole;
+      return typeof figure === "string" ? (translations[language()]?.[figure] ?? figure) : figure.toLocaleString();
+    });
+  };
+  const clock = (moment) => new Date(moment).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+
   const heading = (value) => {
     const row = make("div", "r-head");
-    row.append(make("h2", "", value.title || ""));
-    if (value.note) row.append(make("span", "r-note", value.note));
-    if (value.right) row.append(make("span", "r-right", value.right));
+    row.append(make("h2", "", say(value.title || "")));
+    if (value.note) row.append(make("span", "r-note", say(value.note)));
+    if (value.right) row.append(make("span", "r-right", say(value.right)));
     return row;
   };
 
+  // The sides scroll together: as far as one is read, the other is shown.
+  let leading = null;
+  const together = (text) => {
+    text.addEventListener("pointerenter", () => (leading = text));
+    text.addEventListener("focus", () => (leading = text));
+    text.addEventListener("scroll", () => {
+      if (leading !== text) return;
+      for (const other of document.querySelectorAll("#draft .r-text, #revision .r-text")) {
+        const [room, there] = [text.scrollHeight - text.clientHeight, other.scrollHeight - other.clientHeight];
+        if (other !== text && room > 0) other.scrollTop = (text.scrollTop / room) * there;
+      }
+    }, { passive: true });
+  };
+
   // A card with a title, a note, a figure to the right and a text.
-  const pane = (element, value) => {
+  const pane = (element, value, send) => {
     if (!value) return;
     const before = element.querySelector(".r-text");
     // A text that has just been written is read from its start.
-    const read = before && !before.dataset.follow && before.textContent === value.text;
+    const read = before && !before.dataset.follow && before.dataset.raw === value.text;
     const top = read ? before.scrollTop : 0;
     const atEnd = before && before.scrollHeight - before.scrollTop - before.clientHeight < 40;
+    if (before && value.follow && before.dataset.follow && before.firstChild?.nodeType === Node.TEXT_NODE) {
+      // While a text streams, only its end is new: the frame stays, so that nothing jumps.
+      before.firstChild.data = value.text;
+      element.querySelector(".r-right").textContent = say(value.right);
+      if (atEnd) before.scrollTop = before.scrollHeight;
+      return;
+    }
     const root = fresh(element);
-    root.append(heading(value));
+    const head = heading(value);
+    root.append(head);
+    if (value.pager) head.insertBefore(pager(value.pager, send), head.querySelector(".r-right"));
+    if (value.asked) root.append(make("p", "r-asked", `“${value.asked}”`));
     for (const turn of value.turns || []) {
       const row = make("div", "r-turn");
-      if (turn.role) row.append(make("span", "r-role", turn.role));
-      row.append(make("div", "r-words", turn.text));
+      if (turn.role) row.append(make("span", "r-role", say(turn.role)));
+      const words = make("div", "r-words", turn.tree ? undefined : turn.text);
+      words.dir = "auto";
+      if (turn.tree) words.append(window.realign.tree(turn.tree));
+      words.classList.toggle("r-rendered", Boolean(turn.tree));
+      row.append(words);
       root.append(row);
     }
     if (value.text !== undefined) {
-      const text = make("div", "r-text", value.text);
+      const text = make("div", "r-text", value.tree ? undefined : value.text);
+      if (value.tree) {
+        text.classList.add("r-rendered");
+        text.append(window.realign.tree(value.tree));
+      }
+      text.dataset.raw = value.text;
+      text.dir = "auto";
       text.tabIndex = 0;
       text.setAttribute("role", "region");
-      text.setAttribute("aria-label", value.title || "text");
+      text.setAttribute("aria-label", say(value.title || "Text"));
       if (value.follow) text.dataset.follow = "yes";
       if (value.mono) text.classList.add("r-mono");
       if (value.writing) text.append(make("span", "r-caret", ""));
       root.append(text);
       text.scrollTop = value.follow && (atEnd || !before) ? text.scrollHeight : top;
+      if (element.closest("#draft, #revision")) together(text);
     }
     for (const item of value.rows || []) {
       const row = make("div", "r-row");
-      row.append(make("span", "r-key", item[0]), make("span", "r-value", item[1]));
+      row.append(make("span", "r-key", say(item[0])), make("span", "r-value", item[1]));
       if (item[2]) row.title = item[2];
       root.append(row);
     }
-    if (value.warning) root.append(make("p", "r-warning", value.warning));
-    if (value.empty) root.append(make("p", "r-empty", value.empty));
+    for (const warning of value.warnings || []) root.append(make("p", "r-warning", say(warning)));
+    if (value.warning) root.append(make("p", "r-warning", say(value.warning)));
+    if (value.empty) root.append(make("p", "r-empty", say(value.empty)));
   };
 
-  // White space that was added or taken away has to be seen; inside longer text it stays itself.
-  const shown = (text) => (/^\s+$/u.test(text) ? text.replace(/ /g, "␣").replace(/\t/g, "⇥").replace(/\n/g, "⏎\n") : text);
-
-  let pending = false;
-  const settled = async () => {
-    for (let waited = 0; pending && waited < 5000; waited += 20) await new Promise((done) => setTimeout(done, 20));
-  };
-
-  // Draft against revision; each hunk is a toggle. The whole choice is sent, so that no click can be lost.
-  const diff = (element, value, trigger) => {
-    pending = false;
-    if (!value) return;
-    // The focus stays on its hunk when a toggle is drawn again, and leaves with the item.
-    const same = element.dataset.key === String(value.key);
-    const focused = same && element.contains(document.activeElement) ? document.activeElement.dataset.index : undefined;
-    element.dataset.key = String(value.key);
-    const root = fresh(element);
-    const head = heading(value);
-    root.append(head);
-    if (value.empty) root.append(make("p", "r-empty", value.empty));
-    if (value.warning) root.append(make("p", "r-warning", value.warning));
-    if (!value.pieces) return;
-    const refused = new Set(value.refused);
-    const total = value.pieces.filter((piece) => typeof piece !== "string").length;
-    const body = make("div", "r-text r-diff");
-    body.setAttribute("role", "group");
-    body.setAttribute("aria-label", "Changes from draft to revision");
-    const name = (piece, out) => {
-      const what = { insert: `adds “${piece.new}”`, delete: `removes “${piece.old}”`, replace: `replaces “${piece.old}” by “${piece.new}”` };
-      return `Edit ${piece.index + 1} of ${total} ${what[piece.op]}, ${out ? "refused" : "accepted"}`;
-    };
-    const mark = (node, piece) => {
-      const out = refused.has(piece.index);
-      node.classList.toggle("r-refused", out);
-      node.setAttribute("aria-pressed", String(!out));
-      node.setAttribute("aria-label", name(piece, out));
-    };
-    const send = () => {
-      pending = true;
-      trigger("decide", { key: value.key, refused: [...refused] });
-    };
-    for (const piece of value.pieces) {
-      if (typeof piece === "string") {
-        body.append(document.createTextNode(piece));
-        continue;
-      }
-      const hunk = make("span", "r-hunk");
-      hunk.dataset.index = piece.index;
-      hunk.setAttribute("role", "button");
-      hunk.tabIndex = 0;
-      if (piece.old) hunk.append(make("del", "", shown(piece.old)));
-      if (piece.new) hunk.append(make("ins", "", shown(piece.new)));
-      hunk.append(make("sup", "", String(piece.index + 1)));
-      mark(hunk, piece);
-      const toggle = () => {
-        if (refused.has(piece.index)) refused.delete(piece.index);
-        else refused.add(piece.index);
-        mark(hunk, piece);
-        send();
-      };
-      hunk.addEventListener("click", () => {
-        hunk.focus();
-        toggle();
-      });
-      hunk.addEventListener("keydown", (event) => {
-        if (event.key === " " || event.key === "Enter") {
-          event.preventDefault();
-          event.stopPropagation();
-          toggle();
-        }
-      });
-      body.append(hunk);
+  // Which of several revisions is in front, and the way to the others.
+  const pager = (value, send) => {
+    const box = make("span", "r-pager");
+    const n = value.ids.length;
+    const to = (by) => send("flip", { revision: value.ids[(value.at + by + n) % n], work: window.realign.handed() });
+    for (const [name, by, mark] of [["previous-revision", -1, "‹"], ["next-revision", 1, "›"]]) {
+      const button = make("button", "r-link", mark);
+      button.type = "button";
+      button.id = name;
+      button.setAttribute("aria-label", say(by < 0 ? "Previous revision of this draft" : "Next revision of this draft"));
+      button.addEventListener("click", () => to(by));
+      box.append(button);
     }
-    root.append(body);
-    const first = body.querySelector(".r-hunk");
-    if (!same && first) {
-      // The first edit of an item is in sight, with a line or two before it.
-      body.scrollTop = first.getBoundingClientRect().top - body.getBoundingClientRect().top - 60;
-    }
-    if (total > 1) {
-      const all = make("div", "r-all");
-      for (const [words, indices] of [["Accept all", []], ["Refuse all", value.pieces.filter((p) => typeof p !== "string").map((p) => p.index)]]) {
-        const button = make("button", "r-link", words);
-        button.type = "button";
-        button.addEventListener("click", () => {
-          refused.clear();
-          for (const index of indices) refused.add(index);
-          for (const node of body.querySelectorAll(".r-hunk")) {
-            mark(node, value.pieces.find((piece) => piece.index === Number(node.dataset.index)));
-          }
-          send();
-        });
-        all.append(button);
-      }
-      head.append(all);
-    }
-    if (focused !== undefined) body.querySelector(`[data-index="${Number(focused)}"]`)?.focus();
+    box.insertBefore(make("span", "", say(["{at} of {n}", { at: value.at + 1, n }])), box.lastChild);
+    return box;
   };
 
   // Progress of the queue: a bar and a few figures.
@@ -167,10 +143,10 @@ window.realign = (() => {
     if (!value || !value.words) return;
     const root = fresh(element);
     const row = make("div", "r-bar");
-    row.append(make("strong", "", value.title));
+    row.append(make("strong", "", say(value.title)));
     const track = make("span", "r-track");
     track.setAttribute("role", "progressbar");
-    track.setAttribute("aria-label", value.title);
+    track.setAttribute("aria-label", say(value.title));
     track.setAttribute("aria-valuemin", "0");
     track.setAttribute("aria-valuemax", String(value.total));
     track.setAttribute("aria-valuenow", String(value.done));
@@ -178,7 +154,7 @@ window.realign = (() => {
     fill.style.width = `${value.total ? (100 * value.done) / value.total : 0}%`;
     track.append(fill);
     row.append(track);
-    for (const word of value.words) row.append(make("span", "r-note", word));
+    for (const word of value.words) row.append(make("span", "r-note", say(word)));
     root.append(row);
   };
 
@@ -187,7 +163,7 @@ window.realign = (() => {
     if (!value || !value.state) return;
     const root = fresh(element);
     root.setAttribute("role", "status");
-    root.append(make("span", `r-dot r-${value.state}`), make("span", "", value.message));
+    root.append(make("span", `r-dot r-${value.state}`), make("span", "", say(value.message)));
     root.title = value.title || value.message;
     if (value.words) root.append(make("span", "r-note", value.words));
   };
@@ -274,53 +250,7 @@ window.realign = (() => {
     root.append(plot);
   };
 
-  const visible = (node) => node && node.offsetParent !== null && !node.disabled;
-  const typing = (node) => node.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(node.tagName);
-  const press = async (id) => {
-    await settled();
-    const button = document.getElementById(id);
-    if (visible(button)) button.click();
-  };
-  const step = (by) => {
-    const hunks = [...document.querySelectorAll(".r-hunk")].filter((node) => node.offsetParent !== null);
-    if (!hunks.length) return;
-    const at = hunks.indexOf(document.activeElement);
-    hunks[at < 0 ? (by > 0 ? 0 : hunks.length - 1) : (at + by + hunks.length) % hunks.length].focus();
-  };
+  const speak = (tables) => (translations = tables);
 
-  const listen = (keys) => {
-    document.addEventListener("keydown", (event) => {
-      if (event.repeat || event.isComposing || event.altKey || document.querySelector("dialog[open]")) return;
-      if (typing(event.target)) {
-        if (event.key === "Escape") event.target.blur();
-        else if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.target.closest("#final")) {
-          event.preventDefault();
-          event.target.blur();
-          press("accept");
-        }
-        return;
-      }
-      if (event.ctrlKey || event.metaKey) return;
-      const key = event.key.toLowerCase();
-      if (key === "j" || key === "k") step(key === "j" ? 1 : -1);
-      else if (key === "e" && visible(document.querySelector("#final textarea"))) {
-        event.preventDefault();
-        document.querySelector("#final textarea").focus();
-      } else if (key === "?") document.getElementById("keys")?.querySelector("button, .label-wrap")?.click();
-      else if (keys[key] && visible(document.getElementById(keys[key]))) {
-        event.preventDefault();
-        press(keys[key]);
-      }
-    });
-    // A ruling clicked right after a toggle waits for the final text that the toggle makes.
-    document.addEventListener("click", (event) => {
-      const button = event.target.closest?.(".r-ruling");
-      if (!button || !pending) return;
-      event.preventDefault();
-      event.stopImmediatePropagation();
-      press(button.id);
-    }, true);
-  };
-
-  return { pane, diff, bar, state, scores, curve, listen };
+  return { make, fresh, say, clock, speak, pane, bar, state, scores, curve };
 })();
