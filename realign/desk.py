@@ -113,7 +113,7 @@ class Desk:
 
     def pass_over(self, item: Item, seat: str, annotator: str) -> Item:
         """Leave an item that is still being written, undecided, for the next prompt without a draft."""
-        others = [prompt for prompt in self.store.unready(2) if prompt.id != item.prompt.id]
+        others = self.store.unready(1, after=item.prompt.id)
         if not others:
             raise InvalidInput("This is the last prompt that waits. Wait until it is written.")
         return self.open_item(others[0].id, seat, annotator)

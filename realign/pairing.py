@@ -86,7 +86,7 @@ def wrote(model: ModelSpec, text: Draft | Revision) -> bool:
 
 
 def item_of(store: Store, lease: Lease, policy: ModelSpec, reviser: ModelSpec) -> Item:
-    """Return what the screen shows of a leased prompt: its decided texts, or else the newest of the models in use.
+    """Return what the screen shows of a leased prompt: its decided texts, or the newest that can be decided on.
 
     What waits is decided on texts of the models in use; a text of an earlier model stays stored and is not shown.
     """
@@ -98,9 +98,11 @@ def item_of(store: Store, lease: Lease, policy: ModelSpec, reviser: ModelSpec) -
     drafts = [draft for draft in store.drafts_of(prompt.id) if wrote(policy, draft)]
     if not drafts:
         return Item(prompt, None, None, lease.decision_id, lease.started, None)
-    revisions = [revision for revision in store.revisions_of(drafts[-1].id) if wrote(reviser, revision)]
-    revision = revisions[-1] if revisions else None
-    return Item(prompt, drafts[-1], revision, lease.decision_id, lease.started, None, tuple(revisions))
+    for draft in reversed(drafts):  # a draft that was only sampled or compared has no revision
+        revisions = tuple(revision for revision in store.revisions_of(draft.id) if wrote(reviser, revision))
+        if revisions:
+            return Item(prompt, draft, revisions[-1], lease.decision_id, lease.started, None, revisions)
+    return Item(prompt, drafts[-1], None, lease.decision_id, lease.started, None)
 
 
 def _content(pair: Pair) -> tuple[str, ...]:

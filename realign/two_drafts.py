@@ -42,6 +42,14 @@ class DraftsDesk:
         lease = self.store.lease_for_preference(seat, now, now + LEASE, self._new_id())
         return lease and self._two(lease)
 
+    def pass_over(self, two: TwoDrafts, seat: str) -> TwoDrafts:
+        """Leave a prompt whose drafts are still being written, without a preference, for the next one."""
+        now = self._now()
+        lease = self.store.lease_for_preference(seat, now, now + LEASE, self._new_id(), but=two.prompt.id)
+        if lease is None:
+            raise InvalidInput("This is the last prompt that waits. Wait until its drafts are written.")
+        return self._two(lease)
+
     def write_two(self, two: TwoDrafts) -> TwoDrafts:
         """Let the policy write the drafts that are missing, at once."""
         spec = self._spec("policy")

@@ -169,6 +169,16 @@ def test_the_history_holds_every_text_and_every_decision(studio: Studio) -> None
     assert [len(part) for part in history] == [1, 2, 2]
 
 
+def test_an_unwritten_item_can_be_passed_over_again_and_again_until_all_have_been_seen(studio: Studio) -> None:
+    item = studio.desk.next_revision(SEAT, "Ann")
+    assert item is not None
+    seen = [item.prompt.messages[0].content]
+    for _ in range(6):
+        item = studio.desk.pass_over(item, SEAT, "Ann")
+        seen.append(item.prompt.messages[0].content)
+    assert seen == [f"Name {n} birds." for n in (2, 3, 4, 5, 6, 7, 2)]
+
+
 # --- several revisions ----------------------------------------------------------------------------------------------
 
 
@@ -290,6 +300,18 @@ def test_a_tie_and_a_prompt_passed_over_give_no_pair_and_are_counted(studio: Stu
     built = studio.build_pairs(["on_policy"])
     assert built.pairs == ()
     assert (built.dropped["drafts tied"], built.dropped["drafts passed over"]) == (1, 1)
+
+
+def test_a_prompt_whose_drafts_are_not_there_yet_can_be_passed_over(studio: Studio) -> None:
+    two = studio.drafts_desk.next_two(SEAT)
+    assert two is not None
+    seen = [two.prompt.messages[0].content]
+    for _ in range(6):
+        two = studio.drafts_desk.pass_over(two, SEAT)
+        seen.append(two.prompt.messages[0].content)
+    assert seen == [f"Name {n} birds." for n in (2, 3, 4, 5, 6, 7, 2)]  # round, and no one is met twice on the way
+    assert studio.drafts_desk.next_two(SEAT) == two
+    assert studio.store.preferences() == []
 
 
 def test_200_prompts_have_the_older_draft_on_the_left_about_half_the_time(studio: Studio) -> None:  # B14

@@ -16,7 +16,7 @@ TEXTS = (
     .join(revisions, decisions.c.revision_id == revisions.c.id)
 )
 
-# What every decision runs: putting these together takes SQLAlchemy longer than running them, hence once.
+# Putting a statement together takes SQLAlchemy longer than running it, hence once for what every decision runs.
 _STORED = select(decisions.c.record).where(decisions.c.id == bindparam("decision_id"))
 _STANDING = select(decisions.c.record).select_from(LIVE).where(prompts.c.id == bindparam("decided_on"))
 _ADD = insert(decisions)

@@ -52,6 +52,7 @@ class Database:
         """
         self.path = _file_of(url)
         self._engine = _engine(self.path)
+        self._turn = threading.Lock()
         self._writing_engine = self._engine.execution_options(begin="IMMEDIATE")
         with ExitStack() as if_it_fails, self._in_words():
             if_it_fails.callback(self.close)
@@ -71,8 +72,14 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Give the only writing transaction there is: all of it is on the disk at the end, or nothing."""
-        with self._in_words(), self._writing_engine.begin() as connection:
-            yield connection
+        # SQLite itself lets whoever waits sleep ever longer before asking again, also when the way is free long since.
+        if not self._turn.acquire(timeout=PATIENCE):
+            raise StorageFailed(REFUSALS[sqlite3.SQLITE_BUSY].format(path=self.path, patience=PATIENCE))
+        try:
+            with self._in_words(), self._writing_engine.begin() as connection:
+                yield connection
+        finally:
+            self._turn.release()
 
     @contextmanager
     def _in_words(self) -> Iterator[None]:
@@ -140,6 +147,8 @@ def _engine(path: Path) -> Engine:
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        connection.exec_driver_sql(f"BEGIN {connection.get_execution_options().get('begin', 'DEFERRED')}")
+        # Past SQLAlchemy, which would spend more on this than the database does, with every transaction.
+        driver: Any = connection.connection.dbapi_connection
+        driver.execute(f"BEGIN {connection.get_execution_options().get('begin', 'DEFERRED')}")
 
     return engine

@@ -2,13 +2,21 @@
 
 from collections.abc import Iterable
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import bindparam, delete, func, insert, select, update
 
 from realign.errors import NotFound
 from realign.records import Actor, Game, Promotion, Score, Verdict
 from realign.store import tables
 from realign.store.shelf import Shelf, add_new, require
 from realign.store.tables import collected_runs, games, promotions, prompts, scores, verdicts
+
+# Every screen asks this, and putting the statement together takes SQLAlchemy longer than running it.
+_PROMOTED = (
+    select(promotions.c.record)
+    .where(promotions.c.actor == bindparam("wanted"))
+    .order_by(promotions.c.number.desc())
+    .limit(1)
+)
 
 
 class Results(Shelf):
@@ -27,8 +35,7 @@ class Results(Shelf):
 
     def promoted(self, actor: Actor) -> Promotion | None:
         """Return the latest promotion of `actor`; none means the configured base is in use."""
-        query = select(promotions.c.record).where(promotions.c.actor == actor).order_by(promotions.c.number.desc())
-        found = self._all(Promotion, query.limit(1))
+        found = self._all(Promotion, _PROMOTED, wanted=actor)
         return found[0] if found else None
 
     def promotions(self) -> list[Promotion]:

@@ -27,10 +27,10 @@ class Shelf:
         with self._database.reading() as connection:
             return record_of(connection, kind, table, id)
 
-    def _all(self, kind: type[R], query: Select[str]) -> list[R]:
-        """Return the records whose JSON `query` selects."""
+    def _all(self, kind: type[R], query: Select[str], **values: str) -> list[R]:
+        """Return the records whose JSON `query` selects, `values` put in the places it leaves open."""
         with self._database.reading() as connection:
-            return [load(kind, text) for text in connection.scalars(query)]
+            return [load(kind, text) for text in connection.scalars(query, values)]
 
 
 def load(kind: type[R], text: str) -> R:

@@ -7,7 +7,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import Connection, Row, Table, func, select
+from sqlalchemy import Connection, Row, Table, bindparam, func, select
 from sqlalchemy.dialects.sqlite import Insert, insert
 
 from realign.records import Decision, Ruling
@@ -28,8 +28,17 @@ def _adding_to(table: Table) -> Insert:
     return added.on_conflict_do_update(index_elements=table.primary_key.columns, set_=sums)
 
 
-# Putting these together takes SQLAlchemy longer than running them, hence once.
+# Putting a statement together takes SQLAlchemy longer than running it, hence once.
 _ADD, _ADD_BY_DAY = _adding_to(tallies), _adding_to(day_tallies)
+_COUNTS = select(tallies.c.ruling, func.sum(tallies.c.n)).where(tallies.c.n > 0).group_by(tallies.c.ruling)
+_OWN = select(tallies).where(tallies.c.annotator == bindparam("whose"), tallies.c.n > 0)
+_RECENT = select(func.count()).where(
+    decisions.c.annotator == bindparam("whose"),
+    decisions.c.live.is_(True),
+    decisions.c.decided > bindparam("after"),
+    decisions.c.decided <= bindparam("until"),
+)
+_LAST_NUMBER = select(func.max(prompts.c.number))
 
 
 class Progress(NamedTuple):
@@ -75,18 +84,11 @@ class Tallies(Shelf):
 
     def progress(self, annotator: str, now: datetime) -> Progress:
         """Return how far everybody is together, what `annotator` did, and their pace up to `now`."""
-        recent = select(func.count()).where(
-            decisions.c.annotator == annotator,
-            decisions.c.live.is_(True),
-            decisions.c.decided > now - PACE,
-            decisions.c.decided <= now,
-        )
-        own = select(tallies).where(tallies.c.annotator == annotator, tallies.c.n > 0)
         with self._database.reading() as connection:
             total = n_prompts(connection)
             rulings = _counts(connection)
-            n_recent = connection.scalar(recent) or 0
-            rows = connection.execute(own).all()
+            n_recent = connection.scalar(_RECENT, {"whose": annotator, "after": now - PACE, "until": now}) or 0
+            rows = connection.execute(_OWN, {"whose": annotator}).all()
         n_decided = rulings.total()
         mine, n_hunks, n_kept, active_ms = _sums(rows)
         return Progress(
@@ -139,13 +141,12 @@ def n_live(connection: Connection, ruling: Ruling | None, annotator: str | None)
 def n_prompts(connection: Connection) -> int:
     """Return how many prompts there are."""
     # No prompt is ever deleted, so the last number is their count, which would take longer the more there are.
-    return connection.scalar(select(func.max(prompts.c.number))) or 0
+    return connection.scalar(_LAST_NUMBER) or 0
 
 
 def _counts(connection: Connection) -> Counter[Ruling]:
-    query = select(tallies.c.ruling, func.sum(tallies.c.n)).where(tallies.c.n > 0).group_by(tallies.c.ruling)
     counted: Counter[Ruling] = Counter()
-    for ruling, n in connection.execute(query):
+    for ruling, n in connection.execute(_COUNTS):
         counted[ruling] = n
     return counted
 

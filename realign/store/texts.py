@@ -14,6 +14,12 @@ from realign.store.shelf import Shelf, add_new, load, require
 from realign.store.tables import drafts, folded, imported_pairs, prompts, revisions
 from realign.store.tallies import n_prompts
 
+# Putting a statement together takes SQLAlchemy longer than running it, hence once for what every screen asks.
+_DRAFTS_OF = select(drafts.c.record).where(drafts.c.prompt_id == bindparam("of_prompt")).order_by(drafts.c.number)
+_REVISIONS_OF = (
+    select(revisions.c.record).where(revisions.c.draft_id == bindparam("of_draft")).order_by(revisions.c.number)
+)
+
 
 class AddedPrompts(NamedTuple):
     """What became of prompts that were to be added."""
@@ -92,14 +98,15 @@ class Texts(Shelf):
             }
             for draft in added
         ]
+        if not rows:
+            return 0
         with self._database.writing() as connection:
             answered = {draft.prompt_id for draft in added}
             require(connection, tables.prompts, answered, "A draft")
             n_new = add_new(connection, tables.drafts, rows)
-            if added:
-                n_drafts = select(func.count()).where(tables.drafts.c.prompt_id == prompts.c.id).scalar_subquery()
-                paired = update(prompts).where(prompts.c.id == bindparam("answered")).values(unpaired=n_drafts < 2)
-                connection.execute(paired, [{"answered": prompt_id} for prompt_id in answered])
+            n_drafts = select(func.count()).where(tables.drafts.c.prompt_id == prompts.c.id).scalar_subquery()
+            paired = update(prompts).where(prompts.c.id == bindparam("answered")).values(unpaired=n_drafts < 2)
+            connection.execute(paired, [{"answered": prompt_id} for prompt_id in answered])
             return n_new
 
     def add_revisions(self, revisions: Iterable[Revision]) -> int:
@@ -114,12 +121,13 @@ class Texts(Shelf):
             }
             for revision in added
         ]
+        if not rows:
+            return 0
         with self._database.writing() as connection:
             require(connection, drafts, {revision.draft_id for revision in added}, "A revision")
-            if added:
-                prompt_id = select(drafts.c.prompt_id).where(drafts.c.id == bindparam("revised")).scalar_subquery()
-                first_in_queue = update(prompts).where(prompts.c.id == prompt_id).values(unrevised=False)
-                connection.execute(first_in_queue, [{"revised": revision.draft_id} for revision in added])
+            prompt_id = select(drafts.c.prompt_id).where(drafts.c.id == bindparam("revised")).scalar_subquery()
+            first_in_queue = update(prompts).where(prompts.c.id == prompt_id).values(unrevised=False)
+            connection.execute(first_in_queue, [{"revised": revision.draft_id} for revision in added])
             return add_new(connection, tables.revisions, rows)
 
     def draft(self, id: str) -> Draft:  # noqa: A002 - the field's name
@@ -132,14 +140,11 @@ class Texts(Shelf):
 
     def drafts_of(self, prompt_id: str) -> list[Draft]:
         """Return everything the policy wrote for a prompt, oldest first."""
-        return self._all(
-            Draft, select(drafts.c.record).where(drafts.c.prompt_id == prompt_id).order_by(drafts.c.number)
-        )
+        return self._all(Draft, _DRAFTS_OF, of_prompt=prompt_id)
 
     def revisions_of(self, draft_id: str) -> list[Revision]:
         """Return everything the reviser made of a draft, oldest first."""
-        wanted = revisions.c.draft_id == draft_id
-        return self._all(Revision, select(revisions.c.record).where(wanted).order_by(revisions.c.number))
+        return self._all(Revision, _REVISIONS_OF, of_draft=draft_id)
 
     def all_drafts(self) -> list[Draft]:
         """Return every draft, oldest first."""

@@ -4,12 +4,19 @@ from sqlalchemy import Connection, bindparam, delete, select
 from sqlalchemy.dialects.sqlite import insert
 
 from realign.records import Unfinished
-from realign.store import tables
-from realign.store.shelf import Shelf, load, require
-from realign.store.tables import decisions, prompts, revisions
+from realign.store.shelf import Shelf, require
+from realign.store.tables import decisions, prompts, revisions, unfinished
 
-_END = delete(tables.unfinished).where(
-    tables.unfinished.c.annotator == bindparam("whose"), tables.unfinished.c.prompt_id == bindparam("decided_on")
+_OWN = (unfinished.c.annotator == bindparam("whose")) & (unfinished.c.revision_id == bindparam("on_revision"))
+_BEGUN = select(unfinished.c.record).where(_OWN)
+_DROP = delete(unfinished).where(_OWN)
+_END = delete(unfinished).where(
+    unfinished.c.annotator == bindparam("whose"), unfinished.c.prompt_id == bindparam("decided_on")
+)
+_KEEP = insert(unfinished)
+_REPLACE = _KEEP.on_conflict_do_update(
+    index_elements=["annotator", "revision_id"],
+    set_={name: _KEEP.excluded[name] for name in ("prompt_id", "decision_id", "saved", "record")},
 )
 
 
@@ -36,25 +43,18 @@ class UnfinishedWork(Shelf):
                 return False
             require(connection, prompts, {unfinished.prompt_id}, "Unfinished work")
             require(connection, revisions, {unfinished.revision_id}, "Unfinished work")
-            kept = insert(tables.unfinished).values(row)
-            by_whom = ["annotator", "revision_id"]
-            connection.execute(kept.on_conflict_do_update(index_elements=by_whom, set_=row))
+            connection.execute(_REPLACE, row)
         return True
 
     def unfinished(self, annotator: str, revision_id: str) -> Unfinished | None:
         """Return what `annotator` has done with a revision so far; none where they have nothing begun."""
-        unfinished = tables.unfinished
-        own = (unfinished.c.annotator == annotator) & (unfinished.c.revision_id == revision_id)
-        with self._database.reading() as connection:
-            text = connection.scalar(select(unfinished.c.record).where(own))
-        return load(Unfinished, text) if text else None
+        found = self._all(Unfinished, _BEGUN, whose=annotator, on_revision=revision_id)
+        return found[0] if found else None
 
     def drop_unfinished(self, annotator: str, revision_id: str) -> None:
         """Forget what `annotator` has done with a revision, if anything."""
-        unfinished = tables.unfinished
-        own = (unfinished.c.annotator == annotator) & (unfinished.c.revision_id == revision_id)
         with self._database.writing() as connection:
-            connection.execute(delete(unfinished).where(own))
+            connection.execute(_DROP, {"whose": annotator, "on_revision": revision_id})
 
 
 def end_unfinished(connection: Connection, annotator: str, prompt_id: str) -> None:

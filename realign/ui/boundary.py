@@ -5,6 +5,7 @@ import inspect
 import logging
 import uuid
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import gradio as gr
@@ -14,10 +15,11 @@ from realign.errors import RealignError
 log = logging.getLogger("realign.ui")
 
 
-def spoken(handler: Callable[..., Any]) -> Callable[..., Any]:
+def spoken(handler: Callable[..., Any], *, into: Any = None) -> Callable[..., Any]:
     """Let `handler`, a function or a generator, fail in words: a sentence a person can act on, never a stack trace.
 
-    What the screen shows stays as it is, and nothing chained behind it with `success` runs.
+    What the screen shows stays as it is, and nothing chained behind it with `success` runs. With `into`, an output
+    of the event, the sentence goes there instead: Gradio would cover every output with the word Error.
     """
     if inspect.isgeneratorfunction(handler):
 
@@ -26,7 +28,10 @@ def spoken(handler: Callable[..., Any]) -> Callable[..., Any]:
             try:
                 yield from handler(*args, **kwargs)
             except Exception as error:
-                raise _sentence(error) from error
+                sentence = _sentence(error)
+                if into is None:
+                    raise sentence from error
+                yield {into: _failed(sentence)}
 
         return generate
 
@@ -35,9 +40,16 @@ def spoken(handler: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return handler(*args, **kwargs)
         except Exception as error:
-            raise _sentence(error) from error
+            sentence = _sentence(error)
+            if into is None:
+                raise sentence from error
+            return {into: _failed(sentence)}
 
     return call
+
+
+def _failed(sentence: gr.Error) -> dict[str, str]:
+    return {"failed": sentence.message, "at": datetime.now(UTC).isoformat()}
 
 
 def _sentence(error: Exception) -> gr.Error:

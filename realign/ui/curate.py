@@ -115,35 +115,37 @@ class Curate:
             *self.quiet.values(),
         ]
         held = [self.shown, self.work, self.seat]
-        page.load(
-            spoken(self.open), [self.seat, self.view], [self.seat, self.view, self.task, self.links, *panes], **AT_ONCE
-        )
+        first = [self.seat, self.view, self.task, self.links, *panes]
+        page.load(spoken(self.open), [self.seat, self.view], first, **AT_ONCE)
         page.unload(spoken(self.leave))
-        self.task.input(spoken(self.switch), [self.task, self.shown, self.seat], [self.view, *panes], **AT_ONCE)
-        self.own.submit(spoken(self.ask_own), [self.own, self.shown, self.seat], [self.own, *panes], **AT_ONCE)
+        self.task.input(self._told(self.switch), [self.task, self.shown, self.seat], [self.view, *panes], **AT_ONCE)
+        self.own.submit(self._told(self.ask_own), [self.own, self.shown, self.seat], [self.own, *panes], **AT_ONCE)
         for name, button in self.rulings.items():
             inputs = [gr.State(RULINGS[name]), *held]
-            button.click(spoken(self.decide), inputs, panes, js=HAND_IN, **AT_ONCE)
+            button.click(self._told(self.decide), inputs, panes, js=HAND_IN, **AT_ONCE)
         for name, handler in (("undo", self.undo), ("redo", self.redo)):
-            self.quiet[name].click(spoken(handler), [self.shown, self.seat], panes, **AT_ONCE)
+            self.quiet[name].click(self._told(handler), [self.shown, self.seat], panes, **AT_ONCE)
         for name, forward in (("back", False), ("forward", True)):
             inputs = [gr.State(forward), *held]
-            self.quiet[name].click(spoken(self.step), inputs, panes, js=HAND_IN, **AT_ONCE)
+            self.quiet[name].click(self._told(self.step), inputs, panes, js=HAND_IN, **AT_ONCE)
         slow: dict[str, Any] = {"outputs": panes, "concurrency_id": "model", "concurrency_limit": 4, **QUIET}
-        self.work.write(spoken(self.write), self.shown, **slow)
-        self.quiet["new-revision"].click(spoken(self.write_revision), self.shown, **slow)
-        self.quiet["new-draft"].click(spoken(self.write_draft), self.shown, **slow)
+        self.work.write(self._told(self.write), self.shown, **slow)
+        self.quiet["new-revision"].click(self._told(self.write_revision), self.shown, **slow)
+        self.quiet["new-draft"].click(self._told(self.write_draft), self.shown, **slow)
         self.quiet["ask-open"].click(None, js="() => { realign.openAsk(); }", api_visibility="private")
-        self.ask.ask(spoken(self.write_asked), self.shown, **slow)
-        self.revision.flip(spoken(self.flip), [self.shown], panes, **AT_ONCE)
+        self.ask.ask(self._told(self.write_asked), self.shown, **slow)
+        self.revision.flip(self._told(self.flip), [self.shown], panes, **AT_ONCE)
         following: dict[str, Any] = {"trigger_mode": "always_last", **AT_ONCE}
-        self.work.keep(spoken(self.keep), self.shown, self.answer, **following)
-        self.work.carry(spoken(self.carry), self.shown, self.answer, **following)
-        self.work.against(spoken(self.against), self.shown, self.answer, **following)
-        self.links.view(
-            spoken(self.turn_view), self.shown, [self.view, self.links, *panes[1:4], self.shown], **following
-        )
-        self.links.history(spoken(self.tell), self.shown, self.history, **following)
+        answers = [self.answer, self.said]
+        self.work.keep(self._told(self.keep), self.shown, answers, **following)
+        self.work.carry(self._told(self.carry), self.shown, answers, **following)
+        self.work.against(self._told(self.against), self.shown, answers, **following)
+        viewed = [self.view, self.links, *panes[1:4], self.shown, self.said]
+        self.links.view(self._told(self.turn_view), self.shown, viewed, **following)
+        self.links.history(self._told(self.tell), self.shown, [self.history, self.said], **following)
+
+    def _told(self, handler: Any) -> Any:
+        return spoken(handler, into=self.said)
 
     # --- what the events do ------------------------------------------------------------------------------------------
 
@@ -180,8 +182,11 @@ class Curate:
         """Store the ruling and show the next item; the next shows only when the decision is on disk."""
         shown = screen.required(shown)
         item, two, view = shown.item, shown.two, shown.view
-        if item and ruling == "skipped" and item.revision is None:
-            return self._screen(self._open(view, self.desk.pass_over(item, seat, self.annotator)), request)
+        if ruling == "skipped" and shown.unwritten:
+            if two:
+                return self._screen(Shown(view, two=self.drafts_desk.pass_over(two, seat)), request)
+            if item:
+                return self._screen(self._open(view, self.desk.pass_over(item, seat, self.annotator)), request)
         done = work.handed(data, shown.key, shown.comparison)
         if two:
             if ruling not in PREFERRED:
@@ -238,36 +243,40 @@ class Curate:
         item = self.desk.choose(shown.item, str(data.get("revision")))
         return self._screen(self._open(shown.view, item), request)
 
-    def keep(self, shown: Shown | None, event: gr.EventData) -> Value:
+    def keep(self, shown: Shown | None, event: gr.EventData) -> dict[Any, Any]:
         """Store half-done work; a failure is told beside the text and does not take the hand off it."""
         shown = screen.required(shown)
+        sent = event._data if isinstance(event._data, dict) else {}
+        answer = {"kind": "kept", "key": shown.key, "serial": sent.get("serial")}
         try:
-            saved = self._keep(shown, event._data)
+            saved = self._keep(shown, sent.get("work"))
         except RealignError as error:
-            return {"kind": "kept", "key": shown.key, "failed": str(error)}
-        return {"kind": "kept", "key": shown.key, "saved": saved and saved.isoformat()}
+            return {self.answer: {**answer, "failed": str(error)}}
+        return {self.answer: {**answer, "saved": saved and saved.isoformat()}}
 
-    def carry(self, shown: Shown | None, event: gr.EventData) -> Value:
+    def carry(self, shown: Shown | None, event: gr.EventData) -> dict[Any, Any]:
         """Bring what was written by hand over to the text that other toggles give."""
         shown = screen.required(shown)
-        data = event._data if isinstance(event._data, dict) else {}
-        done = work.handed(data.get("work"), shown.key, shown.comparison)
-        before = data.get("before")
+        sent = event._data if isinstance(event._data, dict) else {}
+        done = work.handed(sent.get("work"), shown.key, shown.comparison)
+        before = sent.get("before")
         if shown.comparison is None or not isinstance(before, list):
             raise InvalidInput("These edits belong to another text. Reload the page.")
         work.check_refused(before, shown.comparison)
         was, now = (self.desk.merge(shown.comparison, refused) for refused in (before, done.refused))
         text = self.desk.carry_over(was, done.final_text, now)
-        return {"kind": "carried", "key": shown.key, "from": done.final_text, "before": before, "text": text}
+        told = {"from": done.final_text, "before": before, "refused": list(done.refused), "text": text}
+        return {self.answer: {"kind": "carried", "key": shown.key, **told}}
 
-    def against(self, shown: Shown | None, event: gr.EventData) -> Value:
+    def against(self, shown: Shown | None, event: gr.EventData) -> dict[Any, Any]:
         """Compare the final text, as it is now, with the draft."""
         shown = screen.required(shown)
         done = work.handed(event._data, shown.key, shown.comparison)
         if shown.item is None or shown.item.draft is None:
             raise InvalidInput("There is no draft to compare with yet. Wait until it is written.")
         compared = self.desk.compare(shown.item.draft.text, done.final_text)
-        return {"kind": "against", "key": shown.key, "from": done.final_text, "pieces": work.pieces(compared)}
+        told = {"from": done.final_text, "pieces": work.pieces(compared)}
+        return {self.answer: {"kind": "against", "key": shown.key, **told}}
 
     def turn_view(self, shown: Shown | None, event: gr.EventData) -> dict[Any, Any]:
         """Show texts raw or rendered."""
@@ -283,21 +292,17 @@ class Curate:
             drawing[getattr(self, name)] = value
         return drawing
 
-    def tell(self, shown: Shown | None) -> Value:
+    def tell(self, shown: Shown | None) -> dict[Any, Any]:
         """Show everything that was ever written for this prompt or decided on it."""
-        shown = screen.required(shown)
-        return screen.history(self.desk.history(shown.prompt.id)) if shown.prompt else screen.history(None)
+        prompt = screen.required(shown).prompt
+        return {self.history: screen.history(self.desk.history(prompt.id) if prompt else None)}
 
     # --- what the models write ---------------------------------------------------------------------------------------
 
     def write(self, shown: Shown | None, request: gr.Request) -> Iterator[dict[Any, Any]]:
         """Let the models write what the item lacks."""
-        if shown and shown.two and (shown.two.left is None or shown.two.right is None):
-            yield from self._while_shown(writing.two(self.drafts_desk, shown), request)
-        elif shown and shown.item and shown.item.draft is None:
-            yield from self._while_shown(writing.draft(self.desk, shown), request)
-        elif shown and shown.item and shown.item.revision is None:
-            yield from self._while_shown(writing.revision(self.desk, shown), request)
+        if shown and shown.unwritten:
+            yield from self._while_shown(writing.missing(self.desk, self.drafts_desk, shown), request)
         else:
             yield {self.said: gr.skip()}  # a generator that yields nothing would empty every output
 
@@ -321,13 +326,24 @@ class Curate:
     def _while_shown(self, steps: Iterator[Step], request: gr.Request) -> Iterator[dict[Any, Any]]:
         """Draw `steps` until the person has asked for something else: no late text may cover another item."""
         turn = self._next_turn(request)
-        for step in steps:
-            if self._turns.get(request.session_hash or "") != turn:
-                break
-            drawing = self._texts(step.shown) if step.shown else {}
-            yield {**drawing, **{getattr(self, name): value for name, value in step.panes.items()}}
+        last: Shown | None = None
+        try:
+            for step in steps:
+                if self._gone(turn, request):
+                    break
+                last = step.shown or last
+                drawing = self._texts(step.shown) if step.shown else {}
+                yield {**drawing, **{getattr(self, name): value for name, value in step.panes.items()}}
+        except RealignError:
+            if not self._gone(turn, request):
+                if last:
+                    yield self._texts(last)  # nothing is being written any more
+                raise
         yield {self.said: gr.skip()}  # Gradio draws the last step once more when a generator ends
         self.studio.write_ahead()
+
+    def _gone(self, turn: int, request: gr.Request) -> bool:
+        return self._turns.get(request.session_hash or "") != turn
 
     def _next_turn(self, request: gr.Request) -> int:
         session = request.session_hash or ""
@@ -357,6 +373,7 @@ class Curate:
         lacks = shown.prompt is not None and texts[self.work]["mode"] == "wait"
         return {
             self.progress: screen.progress(self.desk.progress(self.annotator)),
+            self.said: {},
             **texts,
             self.work: {**texts[self.work], "lacks": lacks},  # lets the browser ask the models for what is missing
             **{named[name]: update for name, update in buttons.items()},
@@ -371,8 +388,7 @@ class Curate:
         """Store what the browser hands in of a revision that can be edited; nothing where nothing is on the screen."""
         if shown.item is None or shown.item.revision is None or shown.view.blind:
             return datetime.now(UTC)
-        done = work.handed(data, shown.key, shown.comparison).work
-        return self.desk.keep(shown.item, done, self.annotator)
+        return self.desk.keep(shown.item, work.handed(data, shown.key, shown.comparison).work, self.annotator)
 
 
 def _button(name: str, kind: str) -> gr.Button:

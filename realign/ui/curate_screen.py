@@ -98,6 +98,11 @@ class Shown(NamedTuple):
         return texts[::-1] if self.view.blind and side_of(self.item.decision_id) == "left" else texts
 
     @property
+    def unwritten(self) -> bool:
+        """Something is in front, and a text of it is missing."""
+        return self.prompt is not None and None in self.sides
+
+    @property
     def by_side(self) -> bool:
         """The person picks a side and is not told what wrote it."""
         return self.view.blind or self.view.task == TWO

@@ -19,6 +19,14 @@ class Step(NamedTuple):
     panes: dict[str, Value] = {}  # noqa: RUF012 - read only
 
 
+def missing(desk: Desk, drafts_desk: DraftsDesk, shown: Shown) -> Iterator[Step]:
+    """Let the models write what the item in front lacks."""
+    if shown.two:
+        yield from two(drafts_desk, shown)
+    elif shown.item:
+        yield from revision(desk, shown) if shown.item.draft else draft(desk, shown)
+
+
 def draft(desk: Desk, shown: Shown | None) -> Iterator[Step]:
     """Let the policy answer, then the reviser improve the answer."""
     if shown is None or shown.item is None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from tests.browser.curating import DRAFT, REVISION, Desk, seed, sql
+from tests.browser.curating import DRAFT, REVISION, Desk, await_nobody, seed, sql
 from tests.conftest import App
 from tests.tiny import make_tiny_model
 
@@ -34,8 +34,8 @@ def curating(tmp_path_factory: pytest.TempPathFactory, tiny: Path) -> Iterator[A
 @pytest.fixture
 def open_desk(curating: App, chromium: Browser) -> Iterator[Callable[..., Desk]]:
     """Open browsers of Ann's that have nothing begun; they are closed with the test."""
+    await_nobody(curating)
     sql(curating, "DELETE FROM unfinished")
-    sql(curating, "DELETE FROM leases")
     opened: list[Desk] = []
 
     def open_one(**settings: object) -> Desk:

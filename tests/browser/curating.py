@@ -1,6 +1,7 @@
 """Curate in a browser with texts that are there already: an app on a tiny model, a page of its own for each test."""
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
@@ -58,6 +59,16 @@ def decided(app: App) -> list[Decided]:
 def sql(app: App, statement: str) -> None:
     with closing(sqlite3.connect(app.home / "realign.sqlite3", timeout=10)) as database, database:
         database.execute(statement)
+
+
+def await_nobody(app: App) -> None:
+    """Wait until the browsers of an earlier test have left, with all that they still had to say."""
+    deadline = time.monotonic() + 10
+    with closing(sqlite3.connect(app.home / "realign.sqlite3", timeout=10)) as database:
+        while database.execute("SELECT count(*) FROM leases").fetchone() != (0,):
+            assert time.monotonic() < deadline, "a browser of an earlier test did not leave"
+            time.sleep(0.1)
+    time.sleep(0.2)
 
 
 class Desk:

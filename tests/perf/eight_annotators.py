@@ -25,15 +25,17 @@ from realign.store.decisions import add_decision
 
 SMALL, LARGE = 1_000, 100_000
 ANNOTATORS = 8
-BLOCK_S = 15
-"""Sizes take turns, so that what else the machine does meets both; each has two such turns."""
+BLOCK_S = 7.5
+TURNS = (SMALL, LARGE, LARGE, SMALL) * 2
+"""Sizes take turns, so that what else the machine does meets both."""
 SETTLE_S = 10
 """The app loads its models in the background after its start."""
 REQUEST_S = 10.0
-VOCABULARY = (
+WORDS = (
     "river stone light seven because under quickly answer model garden winter paper the a of to and in is was it "
     "that for on with as people water house morning question number little very after every another letter story"
-).split()
+)
+VOCABULARY = WORDS.split()
 RULINGS: tuple[Ruling, ...] = ("accepted", "accepted", "accepted", "rejected", "tied")
 BUTTONS = ("accept",) * 8 + ("reject", "tie")
 
@@ -108,7 +110,7 @@ class Page:
     """What a browser does with the page: it keeps the values of the components and posts events."""
 
     def __init__(self, address: str, config: Json, seed: int) -> None:
-        self._client = httpx.AsyncClient(base_url=address, timeout=REQUEST_S)
+        self._client = httpx.AsyncClient(base_url=address, timeout=REQUEST_S, trust_env=False)
         self._session = f"{random.Random(seed).getrandbits(50):x}"
         self._components = {each["id"]: each for each in config["components"]}
         self._events = config["dependencies"]
@@ -220,7 +222,7 @@ async def decide_for(page: Page, seconds: float, dice: random.Random) -> list[fl
 
 async def open_pages(app: App) -> list[Page]:
     """Open a page for each annotator."""
-    async with httpx.AsyncClient(base_url=app.address, timeout=REQUEST_S) as client:
+    async with httpx.AsyncClient(base_url=app.address, timeout=REQUEST_S, trust_env=False) as client:
         config = (await client.get("/config")).json()
     pages = [Page(app.address, config, seed) for seed in range(ANNOTATORS)]
     for page in pages:
@@ -239,11 +241,11 @@ async def turn(pages: list[Page], dice: random.Random) -> list[float]:
 
 
 async def measure(apps: dict[int, App]) -> dict[int, list[float]]:
-    """Let both sizes take turns: small, large, large, small."""
+    """Let both sizes take turns."""
     pages = {size: await open_pages(app) for size, app in apps.items()}
     took: dict[int, list[float]] = {size: [] for size in apps}
     dice = random.Random(0)
-    for size in (SMALL, LARGE, LARGE, SMALL):
+    for size in TURNS:
         took[size] += await turn(pages[size], dice)
     for page in (page for opened in pages.values() for page in opened):
         await page.close()
@@ -269,7 +271,12 @@ def main() -> None:
             at_the_end.callback(app.kill)
             app.start()
         time.sleep(SETTLE_S)
-        took = asyncio.run(measure(apps))
+        print(f"load of the machine before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", flush=True)
+        try:
+            took = asyncio.run(measure(apps))
+        except httpx.HTTPError:
+            print(*(app.log() for app in apps.values()), sep="\n")
+            raise
     p95 = {size: percentile(times, 95) for size, times in took.items()}
     for size, times in took.items():
         median = statistics.median(times)

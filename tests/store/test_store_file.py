@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -252,6 +253,17 @@ def test_a_database_held_by_another_program_is_said_so_after_a_while(
     other.close()
     assert impatient.add_prompts([prompt("a")]).added == 1
     impatient.close()
+
+
+def test_who_waits_too_long_for_a_write_in_the_same_process_is_told_and_the_next_write_goes_through(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("realign.store.engine.PATIENCE", 0.2)
+    with store._database.writing(), ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(store.add_prompts, [prompt("a")])
+        with pytest.raises(StorageFailed, match="held by another process"):
+            waiting.result()
+    assert store.add_prompts([prompt("a")]).added == 1
 
 
 @pytest.mark.parametrize("address", ["postgresql://host/db", "sqlite://", "sqlite:///:memory:", "realign.sqlite3"])

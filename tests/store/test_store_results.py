@@ -1,5 +1,5 @@
 import pytest
-from stored_records import game, promotion, score, verdict
+from stored_records import fill, game, promotion, prompt, revision, score, verdict
 
 from realign.errors import NotFound
 from realign.store import Store
@@ -13,6 +13,16 @@ def test_the_latest_promotion_says_what_is_in_use(store: Store) -> None:
     assert store.promoted("policy") == promotion("2", None)
     assert store.promoted("reviser") is None
     assert [each.id for each in store.promotions()] == ["2", "1"]
+
+
+def test_a_promotion_leaves_no_waiting_prompt_ready_until_the_new_models_have_written(store: Store) -> None:
+    fill(store, "a", "b")
+    assert (store.ready(10), store.unready(10)) == (2, [])
+    store.promote(promotion("1", "run-1"))
+    assert (store.ready(10), store.unready(10)) == (0, [prompt("a"), prompt("b")])
+    store.add_revisions([revision("new", "d-b")])
+    store.promote(promotion("1", "run-1"))
+    assert (store.ready(10), store.unready(10)) == (1, [prompt("a")])
 
 
 def test_games_are_stored_once_and_listed_for_their_run(store: Store) -> None:

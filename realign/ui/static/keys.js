@@ -266,10 +266,20 @@ Object.assign(window.realign, (() => {
     const root = fresh(element);
     root.setAttribute("role", "status");
     root.setAttribute("aria-live", "polite");
-    if (!value || !value.text) return;
+    if (!value || !(value.text || value.failed)) return;
+    clearTimeout(fading);
+    if (value.failed) {
+      const box = make("div", "r-failure");
+      box.setAttribute("role", "alert");
+      const close = make("button", "r-link", say("Close"));
+      close.type = "button";
+      close.addEventListener("click", () => root.replaceChildren());
+      box.append(make("strong", "", say("This did not work")), make("p", "", value.failed), close);
+      root.append(box);
+      return;
+    }
     const words = value.saved ? say(["{what} · saved {at}", { what: value.text, at: clock(value.saved) }]) : say(value.text);
     root.append(make("span", "r-said", words));
-    clearTimeout(fading);
     fading = setTimeout(() => root.replaceChildren(), 4000);
   };
 

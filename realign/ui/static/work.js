@@ -49,6 +49,7 @@ Object.assign(window.realign, (() => {
 
   let timer = 0;
   let unsaved = false;
+  let serial = 0;
   const changed = () => {
     unsaved = true;
     if (now.mode !== "edit") return;
@@ -63,7 +64,7 @@ Object.assign(window.realign, (() => {
   };
   const keep = () => {
     clearTimeout(timer);
-    if (now.mode === "edit" && unsaved) send("keep", handed());
+    if (now.mode === "edit" && unsaved) send("keep", { serial: (serial += 1), work: handed() });
     unsaved = false;
   };
   document.addEventListener("visibilitychange", () => document.visibilityState === "hidden" && keep());
@@ -89,7 +90,7 @@ Object.assign(window.realign, (() => {
   // Answers of the server to what was sent from here.
   const answer = (element, value) => {
     if (!value || value.key !== now.key) return;
-    if (value.kind === "kept" && !unsaved) {
+    if (value.kind === "kept" && !unsaved && value.serial === serial) {
       if (value.failed) note(["not saved: {why}", { why: value.failed }], true);
       else if (value.saved) note(["saved {at}", { at: clock(value.saved) }]);
       else note("decided elsewhere: not saved", true);
@@ -140,7 +141,8 @@ Object.assign(window.realign, (() => {
     }
   };
   const carried = (value) => {
-    if (!pending) return;
+    // An answer to an earlier press; the one to the last is still to come.
+    if (!pending || value.refused.join() !== sorted(now.refused).join()) return;
     if (value.from !== now.text) {
       send("carry", { before: pending, work: handed() });
       return;
