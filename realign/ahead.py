@@ -1,5 +1,6 @@
 """Items written before anybody asks for them: drafts and revisions in batches, a little ahead of everybody at work."""
 
+from collections import Counter
 from collections.abc import Callable, Generator
 
 from realign import orders, pairing
@@ -13,6 +14,7 @@ from realign.store import Store
 
 PER_SEAT = 4
 """Items kept ready for each seat."""
+TRIES = 2
 AT_ONCE = 8
 """Texts written at once: on two cores eight take hardly longer than one."""
 
@@ -25,17 +27,23 @@ def write_ahead(
     *,
     computing: Callable[[], bool],
     n_seats: Callable[[], int],
+    tried: Counter[str],
     new_id: Callable[[], str],
 ) -> Generator[None]:
     """Write what the next items lack until enough are ready; yield after each batch.
 
     A batch ends at once when somebody asks for a model; texts that were finished by then are stored, the others are
-    written later.
+    written later. `tried` counts, by prompt, how often nothing came of it though nobody asked: such a prompt is left
+    to the person it comes up for, who is told why.
     """
     while not computing():
         wanted = PER_SEAT * max(1, n_seats())
         lacking = wanted - store.ready(wanted)
-        bare = store.unready(min(lacking, AT_ONCE)) if lacking > 0 else []
+        hopeless = {prompt_id for prompt_id, n in tried.items() if n >= TRIES}
+        found = store.unready(min(lacking, AT_ONCE) + len(hopeless)) if lacking > 0 else []
+        bare = [prompt for prompt in found if prompt.id not in hopeless][:AT_ONCE]
+        if not bare:
+            return
         drafts: dict[str, Draft | None] = {prompt.id: _own_draft(store, policy, prompt) for prompt in bare}
         undrafted = [prompt for prompt in bare if drafts[prompt.id] is None]
         for prompt, written in _draft(models, policy, undrafted, new_id):
@@ -43,12 +51,12 @@ def write_ahead(
             drafts[prompt.id] = written
         yield
         drafted = [(prompt, draft) for prompt in bare if (draft := drafts[prompt.id]) is not None]
-        n_made = 0
+        revised: set[str] = set()
         for temperature in orders.REVISING_AGAIN:
             decoding = orders.REVISING.model_copy(update={"temperature": temperature})
             made = _revise(models, reviser, drafted, decoding, new_id)
             store.add_revisions(made.values())
-            n_made += len(made)
+            revised |= made.keys()
             yield
             # A revision of no use is stored and asked for again, more freely, as it is while a person waits.
             drafted = [
@@ -56,8 +64,8 @@ def write_ahead(
                 for prompt, draft in drafted
                 if draft.id in made and refusal_reason(draft.text, made[draft.id].text)
             ]
-        if not n_made:
-            return
+        # Reached only while nobody waits: who asks for a model ends this at a yield.
+        tried.update(prompt.id for prompt in bare if (draft := drafts[prompt.id]) is None or draft.id not in revised)
 
 
 def _draft(

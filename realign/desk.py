@@ -3,6 +3,7 @@
 An annotator is the name in the record; a seat is one browser of theirs, and holds at most one item at a time.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -34,9 +35,9 @@ from realign.records import (
     Unfinished,
     Work,
 )
-from realign.store import Lease, Progress, Store
+from realign.store import DayTally, Lease, Progress, Store
 
-__all__ = ["Asking", "Desk", "History", "Progress", "Writing"]
+__all__ = ["Asking", "DayTally", "Desk", "History", "Progress", "Writing"]
 
 LEASE = timedelta(minutes=30)
 LOG = 200
@@ -87,6 +88,7 @@ class Desk:
         self.models = models
         self.form = form
         self._spec = spec
+        self._tried: Counter[str] = Counter()
         self._now = now
         self._new_id = new_id
 
@@ -207,6 +209,7 @@ class Desk:
                 self._spec("reviser"),
                 computing=computing,
                 n_seats=lambda: self.store.n_seats(self._now()),
+                tried=self._tried,
                 new_id=self._new_id,
             )
         )

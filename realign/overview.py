@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from datetime import date
 from typing import NamedTuple, get_args
 
 from realign.judges import PERSON
@@ -9,7 +10,7 @@ from realign.models.catalog import ModelSpec
 from realign.pairing import FOR_POLICY, PreparedPairs, all_pairs
 from realign.records import Actor, Decided, Game, Pair, PairKind, Ruling
 from realign.runs import RunView
-from realign.store import Store
+from realign.store import DayTally, Store
 
 KINDS: tuple[PairKind, ...] = get_args(PairKind)
 
@@ -20,6 +21,15 @@ class Found(NamedTuple):
     rows: Sequence[Decided] | Sequence[Pair]
     total: int
     counts: dict[str, int]
+
+
+class Pace(NamedTuple):
+    """How everybody has decided, day by day, and one annotator's habits."""
+
+    days: list[DayTally]
+    """Everybody's days, oldest first, people added up."""
+    by_annotator: dict[str, DayTally]
+    """Each annotator's days added up."""
 
 
 class Round(NamedTuple):
@@ -52,6 +62,16 @@ def find_pairs(store: Store, prepared: PreparedPairs, text: str, *, offset: int,
     ]
     kinds = Counter(f"{pair.kind.replace('_', '-')} pairs" for pair in prepared.pairs)
     return Found(found[offset : offset + limit], len(found), {**_counts(store), **kinds})
+
+
+def pace(store: Store) -> Pace:
+    """Add up the days of all annotators, and of each."""
+    days: dict[date, DayTally] = {}
+    people: dict[str, DayTally] = {}
+    for tally in store.by_day():
+        days[tally.day] = _added(days.get(tally.day), tally)
+        people[tally.annotator] = _added(people.get(tally.annotator), tally)
+    return Pace([days[day] for day in sorted(days)], people)
 
 
 def round_so_far(store: Store, policy: ModelSpec, reviser: ModelSpec) -> Round:
@@ -90,6 +110,20 @@ def next_game(store: Store, views: Iterable[RunView]) -> Game | None:
             if game:
                 return game
     return None
+
+
+def _added(one: DayTally | None, other: DayTally) -> DayTally:
+    if one is None:
+        return other
+    return other._replace(
+        rulings={
+            ruling: one.rulings.get(ruling, 0) + other.rulings.get(ruling, 0)
+            for ruling in {**one.rulings, **other.rulings}
+        },
+        n_hunks=one.n_hunks + other.n_hunks,
+        n_kept=one.n_kept + other.n_kept,
+        active_ms=one.active_ms + other.active_ms,
+    )
 
 
 def _counts(store: Store) -> dict[str, int]:

@@ -25,7 +25,7 @@ from realign.generation.templates import DEFAULT_TEMPLATE, revision_prompt
 from realign.intake import ImportReport
 from realign.judges import JUDGES, PERSON, Preferred
 from realign.models.catalog import ModelSpec
-from realign.overview import Found, Round
+from realign.overview import Found, Pace, Round
 from realign.pairing import PreparedPairs
 from realign.records import (
     Actor,
@@ -174,6 +174,10 @@ class Studio:
         if pairs:
             return overview.find_pairs(self.store, self.build_pairs(overview.KINDS), text, offset=offset, limit=limit)
         return overview.find_decided(self.store, text, ruling, offset=offset, limit=limit)
+
+    def pace(self) -> Pace:
+        """Return how people have decided, day by day."""
+        return overview.pace(self.store)
 
     def export(self, path: Path, format: str, kinds: Collection[PairKind] = (PLAIN,)) -> int:  # noqa: A002
         """Write pairs, or in the native format decided items, to `path`; return how many rows."""

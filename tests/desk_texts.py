@@ -22,7 +22,8 @@ def make_studio(home: Path, tiny: Path, n_prompts: int = 6, **settings: object) 
     rows = [json.dumps({"prompt": f"Name {n} birds."}) + "\n" for n in range(2, 2 + n_prompts)]
     path = home / "prompts.jsonl"
     path.write_text("".join(rows), encoding="utf-8")
-    studio.import_file(path)
+    if rows:
+        studio.import_file(path)
     return studio
 
 

@@ -42,7 +42,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "orders", "overview", "pairing", "records", "runs", "settings", "store", "training", "two_drafts",
     },
     "choices": {"datasets", "generation", "judges", "models", "training"},
-    "ui": {"choices", "curation", "desk", "studio", "two_drafts", "records", "errors", "runs"},
+    "ui": {"choices", "curation", "desk", "overview", "studio", "two_drafts", "records", "errors", "runs"},
     "cli": {"choices", "doctor", "studio", "records", "errors", "runs", "settings", "store"},
     "__main__": {"cli"},
     "app": {"ui", "studio", "settings", "store", "errors"},
@@ -59,6 +59,8 @@ HOMES: dict[str, set[str]] = {
     "trl": {"training"},
     "openai": {"generation", "judges"},
     "typer": {"cli"},
+    "markdown_it": {"ui"},
+    "latex2mathml": {"ui"},
 }
 
 HEAVY = ("torch", "gradio", "transformers", "trl", "peft", "pandas", "sklearn", "datasets")

@@ -14,10 +14,10 @@ WORDS = (
 )
 
 
-def make_tiny_model(folder: Path) -> Path:
+def make_tiny_model(folder: Path, max_length: int = 512) -> Path:
     """Save a tiny random Llama with its tokenizer (ChatML, end = padding = `<|im_end|>`) to `folder`; return it.
 
-    It takes 512 tokens. The same weights every time.
+    It takes `max_length` tokens. The same weights every time.
     """
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
@@ -33,7 +33,7 @@ def make_tiny_model(folder: Path) -> Path:
                 num_hidden_layers=2,
                 num_attention_heads=4,
                 num_key_value_heads=4,
-                max_position_embeddings=512,
+                max_position_embeddings=max_length,
                 initializer_range=0.2,
                 bos_token_id=tokenizer.bos_token_id,
                 eos_token_id=tokenizer.eos_token_id,

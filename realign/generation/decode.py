@@ -52,11 +52,11 @@ class Choice:
         if self._temperature == 0:
             return list(logits.float().argmax(dim=-1).tolist())
         probabilities = torch.softmax(logits.float() / self._temperature, dim=-1)
-        numbers = self._numbers[texts, places].flatten().to(logits.device)
+        numbers = self._numbers[texts, places].flatten()
         likeliest = probabilities.topk(min(LIKELIEST, probabilities.shape[-1]))
         chosen, held = self._drawn(likeliest.values, likeliest.indices, numbers)
         if not bool(held.all()):
-            ordered = probabilities[~held].sort(dim=-1, descending=True)
+            ordered = probabilities[(~held).to(logits.device)].sort(dim=-1, descending=True)
             chosen[~held], _ = self._drawn(ordered.values, ordered.indices, numbers[~held])
         return list(chosen.tolist())
 
@@ -64,7 +64,8 @@ class Choice:
         self, ordered: torch.Tensor, tokens: torch.Tensor, numbers: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Return a token for each row, and whether its probabilities, likeliest first, went far enough to tell."""
-        upto = ordered.double().cumsum(dim=-1)
+        ordered, tokens = ordered.cpu().double(), tokens.cpu()
+        upto = ordered.cumsum(dim=-1)
         if self._top_p < 1:
             held = upto[:, -1] >= self._top_p
             # The likeliest token always stays, and so does the one that reaches `top_p`.

@@ -5,6 +5,8 @@ as they are stored, oneDNN copies them block by block on every call; `quicken` h
 place of the weights: no second copy is kept, and the model can no longer be saved or trained.
 """
 
+import contextlib
+import ctypes
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -30,16 +32,28 @@ def quicken(model: "PreTrainedModel") -> None:
     """Lay out the linear layers of `model` for oneDNN and group its attention; do nothing where that cannot help."""
     if model.device.type != "cpu" or not _onednn_takes(model.dtype):
         return
-    # Read as it is stored by the embedding, a shared weight stays as it is.
-    shared = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
+    # What the embedding reads too, row by row, stays as it is.
+    kept = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
     for module in list(model.modules()):
         if type(module) is nn.Linear:
             module.__class__ = _OneDnnLinear
-            if id(module.weight) not in shared:
+            if id(module.weight) not in kept:
                 blocks = torch.ops.mkldnn._reorder_linear_weight(module.weight.detach(), ROWS_HINT)
                 module.weight = nn.Parameter(blocks, requires_grad=False)
+    _let_go(model)
     if model.config._attn_implementation == "sdpa":
         model.set_attn_implementation(GROUPED)
+
+
+def _let_go(model: "PreTrainedModel") -> None:
+    """Give back the memory of the weights that were laid out anew."""
+    # The file of weights stays in memory as a whole while one tensor still lies in it.
+    for parameter in model.parameters():
+        if parameter.layout is torch.strided:
+            parameter.data = parameter.data.clone()
+    # The C library keeps what is freed in pieces of a megabyte or two; nothing but glibc has to be told.
+    with contextlib.suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _onednn_takes(dtype: torch.dtype) -> bool:
@@ -72,12 +86,13 @@ def _grouped_attention(
     transformers would copy keys and values for every query head instead, at each step and layer.
     """
     batch, heads, rows, width = query.shape
-    share = heads // key.shape[1]
-    if rows > FEW or (attention_mask is None and rows > 1):
+    other_mask = rows > 1 if attention_mask is None else attention_mask.shape[1] > 1
+    if rows > FEW or other_mask or any(kwargs.get(name) is not None for name in ("position_bias", "softcap")):
         done: tuple[torch.Tensor, None] = sdpa_attention_forward(
             module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **kwargs
         )
         return done
+    share = heads // key.shape[1]
     query = query.reshape(batch, key.shape[1], share * rows, width)
     if attention_mask is not None and rows > 1:
         attention_mask = attention_mask.repeat(1, 1, share, 1)

@@ -181,28 +181,22 @@ class LocalBackend:
                 # Half of a multi-byte character decodes to U+FFFD until its other half is there.
                 yield Writing(self._decode(ids).rstrip("\ufffd"), len(ids), len(ids) / max(now - started, 1e-3))
 
-    def _encode(self, chats: Sequence[Chat], decoding: Decoding) -> Any:
+    def _prompts(self, chats: Sequence[Chat], decoding: Decoding) -> list[list[int]]:
+        """Return the tokens of every conversation up to where its answer begins."""
         tokenizer = self._base.tokenizer
-        tokenizer.padding_side = "left"
         special = control_tokens(tokenizer)
         messages = [[{"role": m.role, "content": defuse(m.content, special)} for m in chat] for chat in chats]
-        inputs = tokenizer.apply_chat_template(
-            messages, add_generation_prompt=True, return_tensors="pt", return_dict=True, padding=True
-        )
-        longest = inputs["input_ids"].shape[1]
+        inputs = tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=True)
+        prompts: list[list[int]] = inputs["input_ids"]
+        longest = max(len(prompt) for prompt in prompts)
         if longest + decoding.max_new_tokens > self._base.max_length:
-            which = chats[int(inputs["attention_mask"].sum(dim=1).argmax())][-1].content
+            which = chats[[len(prompt) for prompt in prompts].index(longest)][-1].content
             raise InvalidInput(
                 f"The conversation that ends with '{which[:40]}…' has {longest} tokens; with {decoding.max_new_tokens} "
                 f"new ones it would pass the {self._base.max_length} tokens this model takes. Shorten it, or lower the "
                 "number of new tokens."
             )
-        return inputs
-
-    def _prompts(self, chats: Sequence[Chat], decoding: Decoding) -> list[list[int]]:
-        inputs = self._encode(chats, decoding)
-        rows = zip(inputs["input_ids"].tolist(), inputs["attention_mask"].tolist(), strict=True)
-        return [[token for token, read in zip(*row, strict=True) if read] for row in rows]
+        return prompts
 
     def _guess(self, text: str) -> list[int]:
         """Return the tokens of a text that is likely copied and then ended."""

@@ -7,7 +7,9 @@ from typing import Any, Literal, get_args
 import gradio as gr
 
 from realign.choices import EXPORTS, FORMATS
+from realign.desk import DayTally
 from realign.errors import InvalidInput
+from realign.overview import Pace
 from realign.records import Decided, Pair, PairKind, Ruling
 from realign.studio import Studio
 from realign.ui.boundary import spoken
@@ -79,7 +81,9 @@ class Browse:
             self.first = drawn("pane", elem_id="whole-first")
             self.second = drawn("pane", elem_id="whole-second")
         with gr.Row(equal_height=False):
-            self.counts = drawn("pane", elem_id="counts")
+            with gr.Column(min_width=280):
+                self.counts = drawn("pane", elem_id="counts")
+                self.days = drawn("days", elem_id="days")
             with gr.Column(elem_classes="r-card r-inner", min_width=300):
                 self.export_format = gr.Radio(
                     [(f"{name}: {what}", name) for name, what in EXPORTS.items()], value="trl", label="Export as"
@@ -102,7 +106,7 @@ class Browse:
                 self.taken = drawn("pane", {"title": ""}, elem_id="imported", classes="r-plain")
 
     def _wire(self, opened: gr.Tab) -> None:
-        screen = [self.table, self.rows, self.place, self.at, self.counts]
+        screen = [self.table, self.rows, self.place, self.at, self.counts, self.days]
         asked = [self.what, self.text, self.ruling, self.at]
         fresh = [self.what, self.text, self.ruling, gr.State(0)]
         opened.select(spoken(self.show), asked, screen, **QUIET)
@@ -139,6 +143,7 @@ class Browse:
             self.place: {"title": what, "total": found.total, "done": last, "words": words},
             self.at: at,
             self.counts: _counts(found.counts),
+            self.days: _days(self.studio.pace()),
         }
 
     def read(self, rows: list[Decided | Pair], event: gr.SelectData) -> dict[Any, Any]:
@@ -192,6 +197,27 @@ def _decided_cells(row: Decided) -> list[str]:
 
 def _pair_cells(pair: Pair) -> list[str]:
     return [pair.kind, pair.relation.replace("_", " "), pair.prompt[-1].content, pair.chosen, pair.rejected]
+
+
+def _days(pace: Pace) -> Value:
+    """Return what is decided day by day, and for each annotator the rates and the time an item takes."""
+    days = [
+        {"day": tally.day.isoformat(), "n": sum(tally.rulings.values()), "accepted": _accepted(tally)}
+        for tally in pace.days[-60:]
+    ]
+    rows = []
+    for annotator, tally in sorted(pace.by_annotator.items()):
+        n = sum(tally.rulings.values())
+        judged = n - tally.rulings.get("skipped", 0) - tally.rulings.get("flagged", 0)
+        words = [f"{n:,}", *([f"accepted {100 * _accepted(tally) / judged:.0f} %"] if judged else [])]
+        words += [f"edits kept {100 * tally.n_kept / tally.n_hunks:.0f} %"] if tally.n_hunks else []
+        words += [f"{tally.active_ms / 1000 / n:.0f} s each"] if n else []
+        rows.append([annotator, " · ".join(words)])
+    return {"title": "Decisions by day", "days": days, "rows": rows}
+
+
+def _accepted(tally: DayTally) -> int:
+    return tally.rulings.get("accepted", 0) + tally.rulings.get("edited", 0)
 
 
 def _counts(counts: dict[str, int]) -> Value:

@@ -45,6 +45,7 @@ FLAGS = {
     "length": "One text is more than three times as long as the other.",
 }
 CUT = "Cut at the longest length allowed: the text is not finished."
+TOO_MUCH = "This text is too long or too deeply nested to be rendered, so it is shown raw."
 EMPTY = "Everything is decided. Import more prompts in Browse, or type one of your own below."
 
 
@@ -186,7 +187,6 @@ def links(view: View) -> Value:
 def progress(now: Progress) -> Value:
     """Return how far everybody is, and how this person does."""
     words: list[Phrase] = [say("{done} of {total}", done=now.decided, total=now.total)]
-    words.append(say("{n} waiting", n=now.waiting))
     if now.per_minute:
         words.append(say("{n} a minute", n=f"{now.per_minute:.1f}"))
     if now.mean_s is not None:
@@ -262,7 +262,7 @@ def _text(title: str, actor: str, text: Draft | Revision | None, shown: Shown) -
     if shown.view.rendered:
         value["tree"] = rendered(text.text)
         if value["tree"] is None:
-            value["warnings"] = ["This text is too long to be rendered, so it is shown raw."]
+            value["warnings"] = [TOO_MUCH]
     if text.finish == "length":
         value["warnings"] = [*value.get("warnings", []), CUT]
     return value

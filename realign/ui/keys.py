@@ -37,10 +37,10 @@ CURATE = (
     Action("new-draft", "d", "New draft", "new-draft"),
     Action("previous-revision", "[", "Previous revision of this draft"),
     Action("next-revision", "]", "Next revision of this draft"),
-    Action("view", "m", "Raw or rendered text"),
-    Action("history", "h", "History of this item"),
-    Action("guidelines", "o", "Guidelines"),
-    Action("keys", "?", "Keys"),
+    Action("view", "m", "Raw or rendered text", "view"),
+    Action("history", "h", "History of this item", "history-open"),
+    Action("guidelines", "o", "Guidelines", "guidelines-open"),
+    Action("keys", "?", "Keys", "keys-open"),
 )
 
 FIXED = (

@@ -12,6 +12,7 @@ from tiny import make_tiny_model
 from transformers import GenerationConfig
 
 from realign.generation.decode import LIKELIEST, Bounds, Choice, draws, write_many, write_one
+from realign.generation.few_rows import _grouped_attention
 from realign.generation.guesses import FIRST, MOST, Guesses
 from realign.generation.local import LocalBackend, SharedBase
 from realign.models.catalog import ModelSpec
@@ -246,6 +247,22 @@ def test_as_many_are_guessed_as_were_right() -> None:
 
 
 # Layers
+
+
+@pytest.mark.parametrize("rows", [1, 5, 90])
+def test_heads_that_share_a_key_head_attend_as_they_do_in_transformers(rows: int) -> None:
+    """Nine query heads on three key heads, two texts, the first of which has four tokens of padding."""
+    from transformers.integrations.sdpa_attention import sdpa_attention_forward
+
+    module = torch.nn.Module()
+    module.num_key_value_groups = 3
+    draw = torch.Generator().manual_seed(0)
+    query, key, value = (torch.randn(2, n, length, 16, generator=draw) for n, length in ((9, rows), (3, 99), (3, 99)))
+    mask = torch.ones(2, 1, rows, 99, dtype=torch.bool).tril(99 - rows)
+    mask[0, :, :, :4] = False
+    ours, _ = _grouped_attention(module, query, key, value, mask, scaling=0.25)
+    theirs, _ = sdpa_attention_forward(module, query, key, value, mask, scaling=0.25)
+    assert torch.allclose(ours, theirs, atol=1e-5)
 
 
 def test_weights_are_laid_out_anew_and_not_kept_twice(base: SharedBase, plain: Any) -> None:

@@ -38,7 +38,9 @@ from realign.settings import EMBEDDED
 DRAFTING = Decoding(temperature=0, top_p=1, max_new_tokens=200)
 REVISING = Decoding(temperature=0, top_p=1, max_new_tokens=300)
 SAMPLING = Decoding(temperature=0.8, top_p=0.95, max_new_tokens=100)
-N_DRAFTS = 10
+BRIEF = Decoding(temperature=0, top_p=1, max_new_tokens=4)
+GREETING: Chat = (Message(role="user", content="Hello"),)
+N_DRAFTS = 8
 """Drafts also written by the plain model."""
 
 PROMPTS = (
@@ -197,23 +199,25 @@ class Memory(NamedTuple):
 
 
 def memory_of_one(spec: ModelSpec) -> Memory:
-    """Measure one unmodified model, in a process of its own."""
+    """Measure one unmodified model in use, in a process of its own."""
     before = psutil.Process().memory_info().rss
-    model = load(spec, lambda message: None).model
-    return _memory(model, before, spec)
+    plain = Plain(spec)
+    plain.write(GREETING, BRIEF)
+    return _memory(plain.model, before)
 
 
 def memory_of_three(spec: ModelSpec, folder: Path) -> Memory:
-    """Measure policy, reviser and reference on one shelf, the first two with an adapter each."""
+    """Measure policy, reviser and reference in use on one shelf, the first two with an adapter each."""
     before = psutil.Process().memory_info().rss
     shelf = ModelShelf(lambda message: None)
-    reference = shelf.backend(spec)
-    shelf.backend(spec.model_copy(update={"adapter": folder / "policy"}))
-    shelf.backend(spec.model_copy(update={"adapter": folder / "reviser"}))
-    return _memory(reference._base._model, before, spec)  # type: ignore[attr-defined]
+    specs = [spec, *(spec.model_copy(update={"adapter": folder / name}) for name in ("policy", "reviser"))]
+    backends = [shelf.backend(one) for one in specs]
+    for backend in backends:
+        ours(backend, GREETING, BRIEF)
+    return _memory(backends[0]._base._model, before)  # type: ignore[attr-defined]
 
 
-def _memory(model: Any, before: int, spec: ModelSpec) -> Memory:
+def _memory(model: Any, before: int) -> Memory:
     gc.collect()
     weights = sum(p.numel() * p.element_size() for p in model.parameters())
     return Memory(weights / 1e6, (psutil.Process().memory_info().rss - before) / 1e6)

@@ -217,14 +217,10 @@ Object.assign(window.realign, (() => {
   // --- what stands around -------------------------------------------------------------------------------------------
 
   let head = { guidelines: [], actions: [], fixed: [] };
-  let view = () => {};
-  let tell = () => {};
   const links = (element, value, send) => {
     if (!value || !value.actions) return;
     head = value;
     ({ actions, fixed } = value);
-    view = () => send("view", { rendered: !head.rendered });
-    tell = () => send("history", {});
     const root = fresh(element);
     root.classList.add("r-links");
     const link = (id, words, does, title) => {
@@ -236,8 +232,8 @@ Object.assign(window.realign, (() => {
       root.append(button);
       return button;
     };
-    link("view", say(value.rendered ? "Rendered" : "Raw"), view, say("Raw or rendered text")).setAttribute("aria-pressed", String(Boolean(value.rendered)));
-    link("history-open", say("History"), tell);
+    link("view", say(value.rendered ? "Rendered" : "Raw"), () => send("view", { rendered: !value.rendered }), say("Raw or rendered text")).setAttribute("aria-pressed", String(Boolean(value.rendered)));
+    link("history-open", say("History"), () => send("history", {}));
     link("guidelines-open", say("Guidelines"), openGuidelines);
     link("keys-open", say("Keys"), openKeys);
     showCaps();
@@ -319,10 +315,6 @@ Object.assign(window.realign, (() => {
     against: () => window.realign.askAgainst(),
     comment: () => focusOn("#work .r-comment"),
     rate: () => focusOn("#work .r-rating button"),
-    view: () => view(),
-    history: () => tell(),
-    guidelines: openGuidelines,
-    keys: openKeys,
     "previous-revision": () => press("previous-revision"),
     "next-revision": () => press("next-revision"),
   };

@@ -42,7 +42,7 @@ window.realign = (() => {
 
   const heading = (value) => {
     const row = make("div", "r-head");
-    row.append(make("h2", "", say(value.title || "")));
+    if (value.title) row.append(make("h2", "", say(value.title)));
     if (value.note) row.append(make("span", "r-note", say(value.note)));
     if (value.right) row.append(make("span", "r-right", say(value.right)));
     return row;
@@ -89,6 +89,9 @@ window.realign = (() => {
       words.dir = "auto";
       if (turn.tree) words.append(window.realign.tree(turn.tree));
       words.classList.toggle("r-rendered", Boolean(turn.tree));
+      words.tabIndex = 0;
+      words.setAttribute("role", "region");
+      words.setAttribute("aria-label", say(turn.role || value.title || "Text"));
       row.append(words);
       root.append(row);
     }
@@ -250,7 +253,40 @@ window.realign = (() => {
     root.append(plot);
   };
 
+  // Decisions day by day: a bar for each, its dark part accepted.
+  const days = (element, value) => {
+    const root = fresh(element);
+    const frame = element.closest(".block") || element;
+    frame.hidden = !value || !value.days?.length;
+    if (frame.hidden) return;
+    root.append(heading(value));
+    const most = Math.max(...value.days.map((day) => day.n));
+    const plot = make("div", "r-days");
+    plot.setAttribute("role", "img");
+    const told = (day) => say(["{day}: {n} decided, {accepted} accepted", { day: new Date(day.day).toLocaleDateString(), n: day.n, accepted: day.accepted }]);
+    plot.setAttribute("aria-label", value.days.map(told).join("; "));
+    for (const day of value.days) {
+      const bar = make("div", "r-day");
+      bar.title = told(day);
+      for (const [kind, n] of [["r-yes", day.accepted], ["r-no", day.n - day.accepted]]) {
+        const part = make("span", kind);
+        part.style.height = `${(100 * n) / most}%`;
+        bar.append(part);
+      }
+      plot.append(bar);
+    }
+    const axis = make("div", "r-axis");
+    const dates = value.days.map((day) => new Date(day.day).toLocaleDateString([], { month: "short", day: "numeric" }));
+    axis.append(make("span", "", dates[0]), make("span", "", say(["up to {n} a day", { n: most }])), make("span", "", dates.at(-1)));
+    root.append(plot, axis);
+    for (const item of value.rows) {
+      const row = make("div", "r-row");
+      row.append(make("span", "r-key", say(item[0])), make("span", "r-value", item[1]));
+      root.append(row);
+    }
+  };
+
   const speak = (tables) => (translations = tables);
 
-  return { make, fresh, say, clock, speak, pane, bar, state, scores, curve };
+  return { make, fresh, say, clock, speak, pane, bar, state, scores, curve, days };
 })();
