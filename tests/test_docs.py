@@ -74,3 +74,20 @@ def test_nothing_names_a_path_of_one_machine() -> None:
     assert [
         path.name for path in text_files if re.search(r"/(?:work|root|tmp)/", path.read_text(encoding="utf-8"))
     ] == []
+
+
+def test_every_fault_on_the_list_names_tests_that_exist() -> None:
+    rows = re.findall(
+        r"^\| ([A-Z]\d+) \|.*\| (.*) \|$", (ROOT / "docs/faults.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    listed = [name for name, _ in rows]
+    assert listed == [
+        *(f"A{n}" for n in (1, 2, 3, 5, 6, 9, 10, 12, 14, 15)),
+        *(f"D{n}" for n in (2, 3, 4, 7, 8, 9, 11, 13, 15, 17)),
+    ]
+    for name, cell in rows:
+        path = ""
+        for place in re.findall(r"`([^`]*(?:\.py|::\w+))`", cell):
+            path, _, test = (path + place if place.startswith("::") else place).partition("::")
+            text = (ROOT / path).read_text(encoding="utf-8")
+            assert f"def {test}(" in text or not test, f"{name}: {place}"

@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any
 
 import gradio as gr
 from pydantic import ValidationError
@@ -28,19 +28,6 @@ AT_ONCE: dict[str, Any] = {"queue": False, **QUIET}
 """A decision waits for no line: it goes to the server and comes back with the next item."""
 HAND_IN = "(...given) => realign.handIn(given)"
 """Puts what the person has done, as it is at this moment, in place of the work component's value."""
-RULINGS: dict[str, Ruling] = {
-    "accept": "accepted",
-    "reject": "rejected",
-    "tie": "tied",
-    "skip": "skipped",
-    "flag": "flagged",
-}
-PREFERRED: dict[Ruling, Literal["left", "right", "tie"] | None] = {
-    "accepted": "left",
-    "rejected": "right",
-    "tied": "tie",
-    "skipped": None,
-}
 
 
 def build(studio: Studio, page: gr.Blocks, opened: gr.Tab) -> None:
@@ -78,6 +65,7 @@ class Curate:
             self.links = drawn(
                 "links", screen.links(View()), elem_id="links", classes="r-plain", events=("view", "history")
             )
+        drawn("tour", elem_id="tour", classes="r-plain")
         self.prompt = drawn("pane", elem_id="prompt", classes="r-card r-prompt")
         with gr.Row(equal_height=True):
             self.draft = drawn("pane", elem_id="draft")
@@ -97,7 +85,7 @@ class Curate:
         self.history = drawn("history", elem_id="history", classes="r-plain")
         self.answer = drawn("answer", elem_id="answer", classes="r-plain")
         with gr.Row(elem_classes="r-actions"):
-            self.rulings = {name: _button(name, "r-ruling") for name in RULINGS}
+            self.rulings = {name: _button(name, "r-ruling") for name in screen.RULINGS}
             self.said = drawn("said", elem_id="said", classes="r-plain r-gap")
             quiet = ("new-revision", "ask-open", "new-draft", "undo", "redo", "back", "forward")
             self.quiet = {name: _button(name, "r-quiet") for name in quiet}
@@ -121,7 +109,7 @@ class Curate:
         self.task.input(self._told(self.switch), [self.task, self.shown, self.seat], [self.view, *panes], **AT_ONCE)
         self.own.submit(self._told(self.ask_own), [self.own, self.shown, self.seat], [self.own, *panes], **AT_ONCE)
         for name, button in self.rulings.items():
-            inputs = [gr.State(RULINGS[name]), *held]
+            inputs = [gr.State(screen.RULINGS[name]), *held]
             button.click(self._told(self.decide), inputs, panes, js=HAND_IN, **AT_ONCE)
         for name, handler in (("undo", self.undo), ("redo", self.redo)):
             self.quiet[name].click(self._told(handler), [self.shown, self.seat], panes, **AT_ONCE)
@@ -189,10 +177,10 @@ class Curate:
                 return self._screen(self._open(view, self.desk.pass_over(item, seat, self.annotator)), request)
         done = work.handed(data, shown.key, shown.comparison)
         if two:
-            if ruling not in PREFERRED:
+            if ruling not in screen.PREFERRED:
                 raise InvalidInput("Two drafts are compared here: choose one of them, a tie, or skip.")
             self.drafts_desk.prefer(
-                two, PREFERRED[ruling], done.work, annotator=self.annotator, active_ms=done.active_ms
+                two, screen.PREFERRED[ruling], done.work, annotator=self.annotator, active_ms=done.active_ms
             )
             return {**self._next(view, seat, request), self.said: screen.saved(screen.LEFT_RIGHT[ruling])}
         if item is None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import gradio as gr
 
@@ -33,6 +33,19 @@ LABELS = {
     "back": "Back",
     "forward": "Forward",
     "ask-open": "Ask for …",
+}
+RULINGS: dict[str, Ruling] = {
+    "accept": "accepted",
+    "reject": "rejected",
+    "tie": "tied",
+    "skip": "skipped",
+    "flag": "flagged",
+}
+PREFERRED: dict[Ruling, Literal["left", "right", "tie"] | None] = {
+    "accepted": "left",
+    "rejected": "right",
+    "tied": "tie",
+    "skipped": None,
 }
 BY_SIDE = {"accept": "Left is better", "reject": "Right is better"}
 LEFT_RIGHT = {"accepted": "left is better", "rejected": "right is better", "tied": "tied", "skipped": "skipped"}

@@ -101,6 +101,29 @@ def test_200_kb_texts_show_their_one_change_and_stay_quick_to_work_on(
     desk.close()
 
 
+def test_a_text_that_streams_only_grows_at_its_end(strange: App, chromium: Browser) -> None:  # D8
+    desk = Desk(strange, chromium)
+    grown = desk.page.evaluate(
+        """() => {
+          const box = document.createElement('div');
+          box.append(Object.assign(document.createElement('div'), {className: 'r-root'}));
+          document.body.append(box);
+          const words = Array.from({length: 20000}, (_, n) => `word${n} `);
+          const live = {title: 'Draft', right: '9 tokens a second', writing: true, follow: true};
+          const draw = (n) => realign.pane(box, {...live, text: words.slice(0, n).join('')});
+          draw(50);
+          const [text, node] = [box.querySelector('.r-text'), box.querySelector('.r-text').firstChild];
+          for (let n = 100; n <= 20000; n += 50) draw(n);
+          const kept = box.querySelector('.r-text') === text && text.firstChild === node;
+          const whole = node.data === words.join('');
+          box.remove();
+          return {kept, whole, nodes: text.childNodes.length};
+        }"""
+    )
+    assert grown == {"kept": True, "whole": True, "nodes": 2}  # the text, and the caret behind it
+    desk.close()
+
+
 # --- blind, and two drafts ------------------------------------------------------------------------------------------
 
 
@@ -194,6 +217,7 @@ def test_the_page_speaks_the_readers_language(
     expect(desk.page.locator("#accept")).to_contain_text(accept)
     expect(desk.page.locator("#draft h2")).to_have_text(draft)
     expect(desk.page.get_by_role("tab", name=tab)).to_be_visible()
+    expect(desk.page.locator("#tabs > .tab-wrapper [role=tab]:visible")).to_have_count(5)
 
 
 @pytest.mark.parametrize("dark", [False, True])

@@ -257,6 +257,41 @@ Object.assign(window.realign, (() => {
     sheet("History", list);
   };
 
+  // The first visit: three sentences, each beside what it speaks of. A decision or Close ends it for good.
+  const TOLD = "realign-told";
+  const STEPS = [
+    ["#draft, #revision", "Left is what the policy wrote, right is how the reviser would put it."],
+    ["#changes, #final", "Each change is a switch: click it to refuse it. The final text follows, and you can write in it."],
+    [".r-actions", "Accept what you would rather receive, or say that the draft is better. Everything is saved at once."],
+  ];
+  const tour = (element) => {
+    const root = fresh(element);
+    const frame = element.closest(".block") || element;
+    const show = (at) => {
+      for (const node of document.querySelectorAll(".r-told")) node.classList.remove("r-told");
+      root.replaceChildren();
+      frame.hidden = at >= STEPS.length || localStorage.getItem(TOLD) !== null;
+      if (frame.hidden) return;
+      const [place, words] = STEPS[at];
+      for (const node of document.querySelectorAll(place)) node.classList.add("r-told");
+      const next = make("button", "r-link", say(at + 1 < STEPS.length ? "Next" : "Begin"));
+      const close = make("button", "r-link", say("Close"));
+      const end = () => {
+        localStorage.setItem(TOLD, "yes");
+        show(STEPS.length);
+      };
+      next.type = close.type = "button";
+      next.addEventListener("click", () => (at + 1 < STEPS.length ? show(at + 1) : end()));
+      close.addEventListener("click", end);
+      const line = make("p", "r-tour", `${at + 1} · ${say(words)} `);
+      line.append(next, close);
+      root.append(line);
+      toldAll = end;
+    };
+    show(0);
+  };
+  let toldAll = () => {};
+
   let fading = 0;
   const said = (element, value) => {
     const root = fresh(element);
@@ -274,6 +309,7 @@ Object.assign(window.realign, (() => {
       root.append(box);
       return;
     }
+    if (value.saved) toldAll();
     const words = value.saved ? say(["{what} · saved {at}", { what: value.text, at: clock(value.saved) }]) : say(value.text);
     root.append(make("span", "r-said", words));
     fading = setTimeout(() => root.replaceChildren(), 4000);
@@ -385,5 +421,5 @@ Object.assign(window.realign, (() => {
     }, true);
   };
 
-  return { links, ask, openAsk, history, said, listen };
+  return { links, ask, openAsk, history, said, tour, listen };
 })());
