@@ -65,7 +65,8 @@ class Curate:
             self.links = drawn(
                 "links", screen.links(View()), elem_id="links", classes="r-plain", events=("view", "history")
             )
-        drawn("tour", elem_id="tour", classes="r-plain")
+        if not self.desk.form.blind:
+            drawn("tour", elem_id="tour", classes="r-plain")
         self.prompt = drawn("pane", elem_id="prompt", classes="r-card r-prompt")
         with gr.Row(equal_height=True):
             self.draft = drawn("pane", elem_id="draft")
@@ -373,8 +374,8 @@ class Curate:
         return {**drawing, self.work: screen.work_of(shown, done, self.desk.form), self.shown: shown}
 
     def _keep(self, shown: Shown, data: Any) -> datetime | None:
-        """Store what the browser hands in of a revision that can be edited; nothing where nothing is on the screen."""
-        if shown.item is None or shown.item.revision is None or shown.view.blind:
+        """Store what the browser hands in of a revision; nothing where none is on the screen."""
+        if shown.item is None or shown.item.revision is None:
             return datetime.now(UTC)
         return self.desk.keep(shown.item, work.handed(data, shown.key, shown.comparison).work, self.annotator)
 

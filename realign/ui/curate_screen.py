@@ -169,8 +169,7 @@ def work_of(shown: Shown, done: Work | None, form: Form) -> Value:
     if open_one is None or None in shown.sides:
         return work.waiting(open_one)
     if shown.by_side or shown.item is None or shown.comparison is None:
-        final = shown.item.revision.text if shown.item and shown.item.revision else ""
-        return work.choosing(open_one, Work(final_text=final), form)
+        return work.choosing(open_one, done or Work(), form)
     value = work.editing(shown.item, shown.comparison, done or Work(), form)
     if before := shown.item.superseded:
         value["decided"] = say("{ruling} by {who}", ruling=before.ruling, who=before.annotator)

@@ -60,6 +60,16 @@ def test_two_clicks_while_text_is_carried_over_are_both_heard(desk: Desk) -> Non
     assert desk.refused() == [0, 1]
 
 
+def test_a_click_on_accept_right_after_a_toggle_waits_for_the_text_that_the_toggle_makes(
+    desk: Desk, curating: App
+) -> None:
+    write_at_end(desk, " Truly.")
+    prompt = desk.prompt
+    desk.page.evaluate("document.querySelector('#changes .r-hunk').click(); document.getElementById('accept').click()")
+    expect(desk.page.locator("#prompt .r-words")).not_to_have_text(prompt)
+    assert decided(curating)[-1].decision.final_text == REVISION.replace("dog", "cat") + " Truly."
+
+
 def test_ctrl_z_undoes_toggles_and_typing_and_ctrl_shift_z_redoes_them(desk: Desk) -> None:
     desk.hunks.nth(0).click()
     write_at_end(desk, " Truly.")

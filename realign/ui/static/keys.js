@@ -1,7 +1,7 @@
 // Keys, sheets and the links at the head of Curate.
 "use strict";
 Object.assign(window.realign, (() => {
-  const { make, fresh, say, clock, settled, justDrawn } = window.realign;
+  const { make, fresh, say, clock, settled, carrying, justDrawn } = window.realign;
   const STORED = "realign-keys";
 
   let actions = [];
@@ -414,6 +414,11 @@ Object.assign(window.realign, (() => {
         event.stopImmediatePropagation();
       };
       if (justDrawn()) return hold();
+      if (carrying()) {
+        hold();
+        press(button.id);
+        return;
+      }
       if (button.id === "flag" && !flagging && window.realign.mode() !== "wait") {
         hold();
         openFlag();

@@ -52,7 +52,7 @@ Object.assign(window.realign, (() => {
   let serial = 0;
   const changed = () => {
     unsaved = true;
-    if (now.mode !== "edit") return;
+    if (now.mode === "wait") return;
     note("saving …");
     try {
       localStorage.setItem(KEPT, JSON.stringify(handed()));
@@ -64,7 +64,7 @@ Object.assign(window.realign, (() => {
   };
   const keep = () => {
     clearTimeout(timer);
-    if (now.mode === "edit" && unsaved) send("keep", { serial: (serial += 1), work: handed() });
+    if (now.mode !== "wait" && unsaved) send("keep", { serial: (serial += 1), work: handed() });
     unsaved = false;
   };
   document.addEventListener("visibilitychange", () => document.visibilityState === "hidden" && keep());
@@ -121,6 +121,7 @@ Object.assign(window.realign, (() => {
   const redoEdit = () => back(now.future, now.past);
 
   let pending = null;
+  const carrying = () => pending !== null;
   const settled = async () => {
     for (let waited = 0; pending && waited < 5000; waited += 20) await new Promise((done) => setTimeout(done, 20));
   };
@@ -448,7 +449,7 @@ Object.assign(window.realign, (() => {
     clearTimeout(timer);
     pending = null;
     unsaved = false;
-    const begun = value.mode === "edit" ? newest(value) : value;
+    const begun = value.mode === "wait" ? value : newest(value);
     now = {
       ...blank(),
       key: value.key,
@@ -471,7 +472,6 @@ Object.assign(window.realign, (() => {
       const first = body?.querySelector(".r-hunk");
       // The first edit of an item is in sight, with a line or two before it.
       if (first) body.scrollTop = first.getBoundingClientRect().top - body.getBoundingClientRect().top - 60;
-      if (begun !== value) changed();
     } else if (value.mode === "choose") {
       const [box] = card("beside", "Your view", "");
       box.append(beside());
@@ -483,13 +483,14 @@ Object.assign(window.realign, (() => {
       root.append(changes, final);
       if (value.lacks) setTimeout(() => send("write", {}), 0);
     }
+    if (begun !== value) changed();
   };
 
   // A press that comes this soon after an item was drawn was meant for the item before it.
   const justDrawn = () => performance.now() - now.drawn < 350;
 
   return {
-    work, answer, handIn, handed, keep, undoEdit, redoEdit, allEdits, askAgainst, closeAgainst, settled, justDrawn,
+    work, answer, handIn, handed, keep, undoEdit, redoEdit, allEdits, askAgainst, closeAgainst, settled, carrying, justDrawn,
     form: () => now.form || {},
     flagWith: (name, comment) => {
       now.reasons = new Set([...now.reasons, ...(name ? [name] : [])]);
