@@ -25,13 +25,12 @@ class Results(Shelf):
     def promote(self, promotion: Promotion) -> None:
         """Store a promotion; the same id again changes nothing.
 
-        What waits has no revision by the models in use any more, whatever earlier ones wrote for it.
+        No prompt has a revision by the models in use any more, whatever earlier ones wrote for it.
         """
         row = {"id": promotion.id, "actor": promotion.actor, "record": promotion.model_dump_json()}
         with self._database.writing() as connection:
             if add_new(connection, promotions, [row]):
-                waiting = prompts.c.live_decision.is_(None), prompts.c.unrevised.is_(False)
-                connection.execute(update(prompts).where(*waiting).values(unrevised=True))
+                connection.execute(update(prompts).where(prompts.c.unrevised.is_(False)).values(unrevised=True))
 
     def promoted(self, actor: Actor) -> Promotion | None:
         """Return the latest promotion of `actor`; none means the configured base is in use."""

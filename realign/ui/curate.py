@@ -144,7 +144,7 @@ class Curate:
         view = View.of(habits, blind=self.desk.form.blind)
         self._sessions[request.session_hash or ""] = seat
         habits = {self.seat: seat, self.view: view.habits, self.task: view.task, self.links: screen.links(view)}
-        return {**habits, **self._next(view, seat, request)}
+        return {**habits, **self._buttons(view), **self._next(view, seat, request)}
 
     def leave(self, request: gr.Request) -> None:
         """Give the item back when the last page of its seat is closed; a reload opens a page before it closes one."""
@@ -157,7 +157,7 @@ class Curate:
         """Go over to the other kind of task."""
         view = screen.required(shown).view._replace(task=TWO if task == TWO else REVISIONS)
         self.desk.leave(seat)
-        return {self.view: view.habits, **self._next(view, seat, request)}
+        return {self.view: view.habits, **self._buttons(view), **self._next(view, seat, request)}
 
     def ask_own(self, text: str, shown: Shown | None, seat: str, request: gr.Request) -> dict[Any, Any]:
         """Put a typed prompt in front of the person."""
@@ -356,8 +356,6 @@ class Curate:
         return self._drawing(shown)
 
     def _drawing(self, shown: Shown) -> dict[Any, Any]:
-        buttons = screen.buttons(shown)
-        named = {**self.rulings, **self.quiet}
         texts = self._texts(shown)
         lacks = shown.prompt is not None and texts[self.work]["mode"] == "wait"
         return {
@@ -365,8 +363,11 @@ class Curate:
             self.said: {},
             **texts,
             self.work: {**texts[self.work], "lacks": lacks},  # lets the browser ask the models for what is missing
-            **{named[name]: update for name, update in buttons.items()},
         }
+
+    def _buttons(self, view: View) -> dict[Any, Any]:
+        named = {**self.rulings, **self.quiet}
+        return {named[name]: update for name, update in screen.buttons(view).items()}
 
     def _texts(self, shown: Shown) -> dict[Any, Any]:
         done = self.desk.work(shown.item, self.annotator) if shown.item else None

@@ -76,6 +76,11 @@ class View(NamedTuple):
         return cls(TWO if known.get("task") == TWO else REVISIONS, known.get("rendered") is True, blind)
 
     @property
+    def by_side(self) -> bool:
+        """The person picks a side and is not told what wrote it."""
+        return self.blind or self.task == TWO
+
+    @property
     def habits(self) -> Value:
         """What the browser remembers."""
         return {"task": self.task, "rendered": self.rendered}
@@ -116,11 +121,6 @@ class Shown(NamedTuple):
         """Something is in front, and a text of it is missing."""
         return self.prompt is not None and None in self.sides
 
-    @property
-    def by_side(self) -> bool:
-        """The person picks a side and is not told what wrote it."""
-        return self.view.blind or self.view.task == TWO
-
 
 def required(shown: Shown | None) -> Shown:
     """Return what is in front; raise `InvalidInput` where the server has forgotten this page."""
@@ -147,17 +147,17 @@ def unblinded(ruling: Ruling, item: Item) -> Ruling:
 def texts(shown: Shown) -> dict[str, Value]:
     """Return the values of the panes `prompt`, `draft` and `revision`."""
     left, right = shown.sides
-    titles = ("Left", "Right") if shown.by_side else ("Draft", "Revision")
+    titles = ("Left", "Right") if shown.view.by_side else ("Draft", "Revision")
     values = {
         "prompt": _prompt(shown),
         "draft": _text(titles[0], "policy", left, shown),
         "revision": _text(titles[1], "reviser", right, shown),
     }
     item = shown.item
-    if item and item.revision and len(item.revisions) > 1 and not shown.by_side:
+    if item and item.revision and len(item.revisions) > 1 and not shown.view.by_side:
         ids = [revision.id for revision in item.revisions]
         values["revision"]["pager"] = {"ids": ids, "at": ids.index(item.revision.id)}
-    if item and item.draft and item.revision and not shown.by_side:
+    if item and item.draft and item.revision and not shown.view.by_side:
         found = [FLAGS[flag] for flag in Desk.flags(item.draft, item.revision) if flag in FLAGS]
         values["revision"]["warnings"] = [*values["revision"].get("warnings", []), *found]
     return values
@@ -168,7 +168,7 @@ def work_of(shown: Shown, done: Work | None, form: Form) -> Value:
     open_one = shown.item or shown.two
     if open_one is None or None in shown.sides:
         return work.waiting(open_one)
-    if shown.by_side or shown.item is None or shown.comparison is None:
+    if shown.view.by_side or shown.item is None or shown.comparison is None:
         return work.choosing(open_one, done or Work(), form)
     value = work.editing(shown.item, shown.comparison, done or Work(), form)
     if before := shown.item.superseded:
@@ -176,12 +176,12 @@ def work_of(shown: Shown, done: Work | None, form: Form) -> Value:
     return value
 
 
-def buttons(shown: Shown) -> dict[str, Any]:
-    """Return what changes of the buttons: their words, and which of them this task has."""
-    words = {**LABELS, **(BY_SIDE if shown.by_side else {})}
-    changed: dict[str, Any] = {name: gr.Button(t(words[name])) for name in ("accept", "reject")}
+def buttons(view: View) -> dict[str, Any]:
+    """Return what changes of the buttons with the kind of task: their words, and which of them there are."""
+    words = {**LABELS, **(BY_SIDE if view.by_side else {})}
+    changed: dict[str, Any] = {name: gr.update(value=t(words[name])) for name in ("accept", "reject")}
     for name in ONLY_REVISIONS:
-        changed[name] = gr.Button(visible=shown.view.task == REVISIONS)
+        changed[name] = gr.update(visible=view.task == REVISIONS)
     return changed
 
 
@@ -267,7 +267,7 @@ def _text(title: str, actor: str, text: Draft | Revision | None, shown: Shown) -
     if text is None:
         return {"title": title, "text": ""}
     value: Value = {"title": title, "text": text.text, "right": say("{n} word|{n} words", n=len(text.text.split()))}
-    if not shown.by_side:
+    if not shown.view.by_side:
         value["note"] = f"{actor} · {text.model.adapter or 'base'}"
         if isinstance(text, Revision) and text.instruction:
             value["asked"] = text.instruction

@@ -46,7 +46,7 @@ def revision(desk: Desk, shown: Shown | None, asking: Asking | None = None) -> I
     if shown is None or shown.item is None or shown.item.draft is None:
         raise InvalidInput("There is no draft to improve yet. Wait until it is written.")
     item, draft = shown.item, shown.item.draft
-    title = "Right" if shown.by_side else "Revision"
+    title = "Right" if shown.view.by_side else "Revision"
     # What is not on the screen cannot be decided on.
     bare = shown._replace(item=item._replace(revision=None), comparison=None)
     yield Step(bare, {"revision": screen.waiting(title)})
