@@ -4,6 +4,7 @@ Whatever the texts, refusing no hunk gives the revision and refusing all gives t
 """
 
 from collections.abc import Collection
+from itertools import accumulate
 from typing import Literal, NamedTuple
 
 from realign.curation.alignment import align, n_words
@@ -73,6 +74,26 @@ def edits(comparison: Comparison, refused: Collection[int]) -> tuple[Edit, ...]:
     return tuple(
         Edit(op=hunk.op, old=hunk.old, new=hunk.new, accepted=hunk.index not in kept) for hunk in comparison.hunks
     )
+
+
+def overwritten(comparison: Comparison, refused: Collection[int], final_text: str) -> frozenset[int]:
+    """Return the kept hunks of whose new text less than half still stands in `final_text`, written over by hand."""
+    before = apply(comparison, refused)
+    if before == final_text:
+        return frozenset()
+    aligned = align(before, final_text)
+    starts = [0, *accumulate(len(token) for token in aligned.old)]
+    changed = [(starts[block.old_start], starts[block.old_end]) for block in aligned.blocks]
+    found: set[int] = set()
+    at = 0
+    for piece in comparison.pieces:
+        text = piece if isinstance(piece, str) else piece.old if piece.index in refused else piece.new
+        if not isinstance(piece, str) and piece.index not in refused:
+            lost = sum(max(0, min(at + len(text), end) - max(at, start)) for start, end in changed)
+            if 2 * lost > len(text):
+                found.add(piece.index)
+        at += len(text)
+    return frozenset(found)
 
 
 def word_change(comparison: Comparison) -> WordChange:

@@ -116,6 +116,9 @@ def _same(one: Decision, other: Decision) -> bool:
 
 
 def _refused(compared: hunks.Comparison, work: Work) -> frozenset[int]:
-    """Return the hunks that the final text refuses, however the person got there."""
+    """Return the hunks that the final text refuses, however the person got there, or wrote over by hand."""
     found = hunks.matching_refusals(compared, work.final_text)
-    return found if found is not None else frozenset(work.refused) & frozenset(range(len(compared.hunks)))
+    if found is not None:
+        return found
+    refused = frozenset(work.refused) & frozenset(range(len(compared.hunks)))
+    return refused | hunks.overwritten(compared, refused, work.final_text)

@@ -127,6 +127,11 @@ class Queue(Shelf):
                 found += connection.scalars(first.limit(limit - len(found)), {"after": after})
         return [load(Prompt, text) for text in found]
 
+    def next_ready(self) -> list[Prompt]:
+        """Return the first prompt that waits, is nobody's, and has a revision to look at, if there is one."""
+        query = select(prompts.c.record).where(prompts.c.unrevised.is_(False), *_TO_DECIDE)
+        return self._all(Prompt, query.order_by(prompts.c.number).limit(1))
+
     def ready(self, limit: int) -> int:
         """Return how many prompts wait, are nobody's, and have a revision to look at, counted up to `limit`."""
         with self._database.reading() as connection:

@@ -31,7 +31,7 @@ def build(studio: Studio) -> gr.Blocks:
         title="ReAlign Studio", fill_width=True, analytics_enabled=False, delete_cache=(3600, 86400)
     ) as blocks:
         with gr.Row(elem_id="head"):
-            gr.HTML("", html_template='<h1>ReAlign Studio</h1>', js_on_load=None, elem_id="brand")
+            gr.HTML("", html_template="<h1>ReAlign Studio</h1>", js_on_load=None, elem_id="brand")
             state = drawn("state", _state(studio), elem_id="state", classes="r-state")
         with gr.Tabs(elem_id="tabs"):
             for tab in TABS:

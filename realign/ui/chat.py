@@ -64,7 +64,7 @@ class Chat:
 
     def answer(self, text: str, turns: list[Turn]) -> Iterator[dict[Any, Any]]:
         """Let the policy answer, then show the reviser's version of that answer."""
-        if is_empty(text):
+        if not isinstance(text, str) or is_empty(text):
             raise InvalidInput("The message is empty. Write something first.")
         asked: list[Turn] = [*turns, {"role": "user", "content": text.strip()}]
         messages = tuple(Message.model_validate(turn) for turn in asked)

@@ -172,10 +172,12 @@ class Curate:
         shown = screen.required(shown)
         item, two, view = shown.item, shown.two, shown.view
         if ruling == "skipped" and shown.unwritten:
+            aside = {self.said: screen.told("Set aside, undecided")}
             if two:
-                return self._screen(Shown(view, two=self.drafts_desk.pass_over(two, seat)), request)
+                return {**self._screen(Shown(view, two=self.drafts_desk.pass_over(two, seat)), request), **aside}
             if item:
-                return self._screen(self._open(view, self.desk.pass_over(item, seat, self.annotator)), request)
+                other = self.desk.pass_over(item, seat, self.annotator)
+                return {**self._screen(self._open(view, other), request), **aside}
         done = work.handed(data, shown.key, shown.comparison)
         if two:
             if ruling not in screen.PREFERRED:
@@ -378,7 +380,8 @@ class Curate:
         """Store what the browser hands in of a revision; nothing where none is on the screen."""
         if shown.item is None or shown.item.revision is None:
             return datetime.now(UTC)
-        return self.desk.keep(shown.item, work.handed(data, shown.key, shown.comparison).work, self.annotator)
+        item, done = work.handed_on_any(data, shown.item, self.desk)
+        return self.desk.keep(item, done.work, self.annotator)
 
 
 def _button(name: str, kind: str) -> gr.Button:

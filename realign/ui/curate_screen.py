@@ -1,5 +1,6 @@
 """What Curate shows of an item, as values that the browser draws; nothing here changes anything."""
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -58,6 +59,8 @@ FLAGS = {
     "length": "One text is more than three times as long as the other.",
 }
 CUT = "Cut at the longest length allowed: the text is not finished."
+TURNED = "A text holds marks that turn the direction of reading: letters may be stored in another order than you see."
+_TURNING = re.compile("[\u202a-\u202e\u2066-\u2069]")
 TOO_MUCH = "This text is too long or too deeply nested to be rendered, so it is shown raw."
 EMPTY = "Everything is decided. Import more prompts in Browse, or type one of your own below."
 
@@ -160,6 +163,9 @@ def texts(shown: Shown) -> dict[str, Value]:
     if item and item.draft and item.revision and not shown.view.by_side:
         found = [FLAGS[flag] for flag in Desk.flags(item.draft, item.revision) if flag in FLAGS]
         values["revision"]["warnings"] = [*values["revision"].get("warnings", []), *found]
+    read = [*(turn["text"] for turn in values["prompt"].get("turns", ())), *(text.text for text in shown.sides if text)]
+    if any(_TURNING.search(text) for text in read):
+        values["prompt"]["warning"] = TURNED
     return values
 
 
@@ -238,10 +244,15 @@ def waiting(title: str) -> Value:
     return {"title": title, "text": "", "writing": True, "note": "waiting for the model"}
 
 
-def writing(title: str, step: Writing, n: int = 1) -> Value:
+def another(shown: Shown) -> dict[str, Value]:
+    """Return the panes while another revision is written and the one in front stays."""
+    values = texts(shown)
+    side = "draft" if isinstance(shown.sides[0], Revision) else "revision"
+    return {side: {**values[side], "right": "writing another …"}}
+
+
+def writing(title: str, step: Writing) -> Value:
     """Return a pane whose text is being written."""
-    if n > 1:
-        return {"title": title, "text": "", "writing": True, "note": say("writing {n} at once", n=n)}
     right = say("{n} tokens a second", n=f"{step.tokens_per_s:.0f}")
     return {"title": title, "text": step.text, "writing": True, "note": "writing", "right": right, "follow": True}
 

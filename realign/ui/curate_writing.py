@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from realign.desk import Asking, Desk, Writing
+from realign.desk import Asking, Desk
 from realign.errors import InvalidInput
 from realign.records import Draft, Revision
 from realign.two_drafts import DraftsDesk
@@ -47,16 +47,17 @@ def revision(desk: Desk, shown: Shown | None, asking: Asking | None = None) -> I
         raise InvalidInput("There is no draft to improve yet. Wait until it is written.")
     item, draft = shown.item, shown.item.draft
     title = "Right" if shown.view.by_side else "Revision"
-    # What is not on the screen cannot be decided on.
-    bare = shown._replace(item=item._replace(revision=None), comparison=None)
-    yield Step(bare, {"revision": screen.waiting(title)})
+    if item.revision:  # it stays, and can be decided on, until another one is there
+        yield Step(panes=screen.another(shown))
+    else:
+        yield Step(shown, {"revision": screen.waiting(title)})
     steps = desk.write_revisions(item.prompt, draft, asking) if asking else desk.write_revision(item.prompt, draft)
     made: list[Revision] = []
     for step in steps:
-        if isinstance(step, Writing):
-            yield Step(panes={"revision": screen.writing(title, step, asking.n if asking else 1)})
-        else:
+        if isinstance(step, Revision):
             made.append(step)
+        elif item.revision is None:
+            yield Step(panes={"revision": screen.writing(title, step)})
     candidates = tuple(desk.store.revisions_of(draft.id))
     yield Step(screen.opened(desk, shown.view, item._replace(revision=made[0], revisions=candidates)))
 

@@ -37,6 +37,7 @@ CURATE = (
     Action("new-draft", "d", "New draft", "new-draft"),
     Action("previous-revision", "[", "Previous revision of this draft"),
     Action("next-revision", "]", "Next revision of this draft"),
+    Action("task", "w", "The other kind of task"),
     Action("view", "m", "Raw or rendered text", "view"),
     Action("history", "h", "History of this item", "history-open"),
     Action("guidelines", "o", "Guidelines", "guidelines-open"),

@@ -13,6 +13,7 @@ from pydantic import Field, ValidationError
 from realign.curation.alignment import n_words
 from realign.curation.form import Form
 from realign.curation.hunks import Comparison, Hunk
+from realign.desk import Desk
 from realign.errors import Conflict, InvalidInput
 from realign.records import Item, TwoDrafts, Work
 from realign.ui.drawn import Value
@@ -49,11 +50,24 @@ def handed(data: Any, key: str, comparison: Comparison | None = None) -> Handed:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         field = ".".join(map(str, first["loc"]))
+        if first["type"] == "string_unicode":
+            where = field.replace("_", " ")
+            raise InvalidInput(f"The {where} holds half a character. Remove it, then decide again.") from error
         raise InvalidInput(f"The page sent something unreadable (field '{field}'). Reload the page.") from error
     if work.key != key:
         raise Conflict("The item on the screen changed while you decided, so nothing was stored. Decide again.")
     check_refused(work.refused, comparison)
     return work
+
+
+def handed_on_any(data: Any, item: Item, desk: Desk) -> tuple[Item, Handed]:
+    """Return what was handed in with the revision it is about: another one may have come to the front meanwhile."""
+    sent = data.get("key") if isinstance(data, dict) else None
+    for candidate in (item, *(item._replace(revision=revision) for revision in item.revisions)):
+        if key_of(candidate) == sent and candidate.draft and candidate.revision:
+            compared = desk.compare(candidate.draft.text, candidate.revision.text)
+            return candidate, handed(data, key_of(candidate), compared)
+    return item, handed(data, key_of(item))
 
 
 def check_refused(refused: Sequence[int], comparison: Comparison | None) -> None:

@@ -89,6 +89,24 @@ def test_j_k_and_space_go_through_the_edits(desk: Desk) -> None:
     assert desk.page.evaluate(focused) == "0"  # after the last edit comes the first
 
 
+def test_space_without_an_edit_in_focus_shows_the_first_and_changes_nothing(desk: Desk) -> None:
+    desk.press(" ")
+    assert desk.refused() == []
+    assert desk.page.evaluate("document.activeElement.dataset.index") == "0"
+    desk.press(" ")
+    assert desk.refused() == [0]
+
+
+def test_w_goes_to_the_other_kind_of_task_and_back_and_the_arrows_still_work(desk: Desk) -> None:
+    desk.next("a")
+    desk.press("w")
+    expect(desk.page.locator("#beside .r-chips")).to_be_visible(timeout=60_000)
+    desk.page.wait_for_timeout(450)
+    desk.press("w")
+    desk.ready()
+    desk.next("ArrowLeft")
+
+
 def test_n_refuses_every_edit_and_u_keeps_every_edit(desk: Desk) -> None:
     desk.press("n")
     assert (desk.refused(), desk.final.input_value()) == (list(range(N_HUNKS)), DRAFT)

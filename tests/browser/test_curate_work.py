@@ -49,8 +49,27 @@ def test_an_edit_whose_place_was_rewritten_by_hand_stays_as_it_is_and_says_so(de
     by_hand = REVISION.replace("blue", "purple")
     desk.final.fill(by_hand)
     desk.hunks.nth(1).click()
-    expect(desk.page.locator(".r-kept")).to_contain_text("rewrote this place by hand")
+    expect(desk.page.locator("#said")).to_contain_text("rewrote this place by hand")
     assert (desk.final.input_value(), desk.refused()) == (by_hand, [])
+
+
+def test_another_revision_leaves_the_one_in_front_to_decide_on_and_its_work_kept(desk: Desk, curating: App) -> None:
+    write_at_end(desk, " Truly.")
+    desk.press("Escape", "v")
+    assert desk.final.input_value() == REVISION + " Truly."
+    expect(desk.page.locator(".r-pager")).to_contain_text("2 of 2", timeout=60_000)
+    desk.ready()
+    assert desk.final.input_value() != REVISION + " Truly."
+    desk.press("[")
+    expect(desk.final).to_have_value(REVISION + " Truly.")
+
+
+def test_half_a_character_is_refused_in_words_and_the_text_stays(desk: Desk) -> None:
+    desk.final.evaluate("field => { field.value = 'half \\ud83d'; field.dispatchEvent(new Event('input')); }")
+    desk.press("a")
+    expect(desk.page.locator(".r-failure")).to_contain_text("half a character")
+    desk.press("Escape")
+    expect(desk.page.locator(".r-failure")).to_have_count(0)
 
 
 def test_two_clicks_while_text_is_carried_over_are_both_heard(desk: Desk) -> None:

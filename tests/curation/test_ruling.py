@@ -71,6 +71,14 @@ def test_each_hunk_is_recorded_with_what_was_done_with_it() -> None:
     ]
 
 
+def test_an_edit_that_was_written_over_by_hand_counts_as_refused_and_a_touched_up_one_as_kept() -> None:
+    of = item("A red car stops at the old bridge here.", "A blue car stops at the brand new stone bridge here.")
+    decision = ruled("accepted", "A blue car stops at the brand new wooden bridge here.", (), of)
+    assert [edit.accepted for edit in decision.edits] == [True, True]
+    decision = ruled("accepted", "Something else entirely.", (), of)
+    assert [edit.accepted for edit in decision.edits] == [False, False]
+
+
 @pytest.mark.parametrize("final_text", ["", " \n"])
 def test_an_empty_text_cannot_be_accepted(final_text: str) -> None:  # D17
     with pytest.raises(InvalidInput, match="The final text is empty"):

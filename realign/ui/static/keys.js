@@ -293,6 +293,7 @@ Object.assign(window.realign, (() => {
   let toldAll = () => {};
 
   let fading = 0;
+  const tell = (words) => said(document.getElementById("said"), { text: words });
   const said = (element, value) => {
     const root = fresh(element);
     root.setAttribute("role", "status");
@@ -341,7 +342,12 @@ Object.assign(window.realign, (() => {
   const own = {
     "next-edit": () => step(1),
     "previous-edit": () => step(-1),
-    toggle: () => document.activeElement.closest?.(".r-hunk")?.click(),
+    toggle: () => {
+      const hunk = document.activeElement.closest?.(".r-hunk");
+      if (hunk) hunk.click();
+      else step(1); // shows which edit the next press is for
+    },
+    task: () => document.querySelector("#task input:not(:checked)")?.click(),
     "accept-all": () => window.realign.allEdits(false),
     "refuse-all": () => window.realign.allEdits(true),
     edit: () => {
@@ -378,6 +384,7 @@ Object.assign(window.realign, (() => {
       if (curating && edits(event)) return;
       if (event.repeat && event.key !== "j" && event.key !== "k") return;
       if (event.key === "Escape") {
+        document.querySelector(".r-failure")?.remove();
         if (typing(event.target)) event.target.blur();
         else window.realign.closeAgainst();
         return;
@@ -400,6 +407,8 @@ Object.assign(window.realign, (() => {
       if (action.button) press(action.button);
       else own[action.name]?.();
     });
+    // The arrows belong to the page again once a task is chosen.
+    document.addEventListener("change", (event) => event.target.closest?.("#task") && event.target.blur());
     document.addEventListener("focusin", (event) => {
       const hunk = event.target.closest?.("#changes .r-hunk");
       if (hunk) place = hunk.dataset.index;
@@ -426,5 +435,5 @@ Object.assign(window.realign, (() => {
     }, true);
   };
 
-  return { links, ask, openAsk, history, said, tour, listen };
+  return { links, ask, openAsk, history, said, tell, tour, listen };
 })());

@@ -6,6 +6,7 @@ Object.assign(window.realign, (() => {
   const KEPT = "realign-work";
   const SETTLE_MS = 500;
   const IDLE_MS = 60_000;
+  const SILENCE_MS = 12_000;
   const FOLD = 1600;
 
   let now = blank();
@@ -50,6 +51,7 @@ Object.assign(window.realign, (() => {
   let timer = 0;
   let unsaved = false;
   let serial = 0;
+  let answered = 0;
   const changed = () => {
     unsaved = true;
     if (now.mode === "wait") return;
@@ -64,7 +66,17 @@ Object.assign(window.realign, (() => {
   };
   const keep = () => {
     clearTimeout(timer);
-    if (now.mode !== "wait" && unsaved) send("keep", { serial: (serial += 1), work: handed() });
+    if (now.mode !== "wait" && unsaved) {
+      send("keep", { serial: (serial += 1), work: handed() });
+      const [sent, key] = [serial, now.key];
+      // A server that does not answer is asked again until it does.
+      setTimeout(() => {
+        if (answered >= sent || sent !== serial || key !== now.key) return;
+        note("not saved yet: the server does not answer", true);
+        unsaved = true;
+        keep();
+      }, SILENCE_MS);
+    }
     unsaved = false;
   };
   document.addEventListener("visibilitychange", () => document.visibilityState === "hidden" && keep());
@@ -89,6 +101,7 @@ Object.assign(window.realign, (() => {
 
   // Answers of the server to what was sent from here.
   const answer = (element, value) => {
+    if (value?.kind === "kept") answered = Math.max(answered, value.serial);
     if (!value || value.key !== now.key) return;
     if (value.kind === "kept" && !unsaved && value.serial === serial) {
       if (value.failed) note(["not saved: {why}", { why: value.failed }], true);
@@ -152,7 +165,7 @@ Object.assign(window.realign, (() => {
       now.refused = new Set(pending);
       now.past.pop();
       mark();
-      note("You rewrote this place by hand, so the edit stays as it is.", true);
+      window.realign.tell("You rewrote this place by hand, so the edit stays as it is.");
     } else {
       setText(value.text);
       changed();
@@ -446,6 +459,7 @@ Object.assign(window.realign, (() => {
     if (value.mode === "edit" && now.mode === "edit" && value.key === now.key && root?.isConnected) return;
     const another = value.key.split(":")[0] !== now.key.split(":")[0];
     if (another) active = 0;
+    if (!another) keep(); // another revision of the same draft comes to the front: what was typed last goes first
     clearTimeout(timer);
     pending = null;
     unsaved = false;
