@@ -114,7 +114,7 @@ class Desk:
         self.store.release(seat)
 
     def pass_over(self, item: Item, seat: str, annotator: str) -> Item:
-        """Leave an item that is still being written, undecided, for one that is ready, or else for the one behind it."""
+        """Leave an item that is still being written, undecided, for a ready one, or else for the one behind it."""
         others = self.store.next_ready() or self.store.unready(1, after=item.prompt.id)
         if not others:
             raise InvalidInput("This is the last prompt that waits. Wait until it is written.")

@@ -84,7 +84,7 @@ def work_of(decision: Decision, revision: str) -> Work:
     return Work(
         refused=refused,
         final_text=decision.final_text if stands else revision,
-        reasons=decision.reasons,
+        reasons=() if decision.ruling == "flagged" else decision.reasons,  # why it was flagged is no reason to accept
         comment=decision.comment,
         ratings=decision.ratings,
     )

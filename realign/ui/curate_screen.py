@@ -173,13 +173,10 @@ def work_of(shown: Shown, done: Work | None, form: Form) -> Value:
     """Return what the person works on: the changes and the final text, or only what is asked beside the ruling."""
     open_one = shown.item or shown.two
     if open_one is None or None in shown.sides:
-        return work.waiting(open_one)
+        return work.waiting(open_one, by_side=shown.view.by_side)
     if shown.view.by_side or shown.item is None or shown.comparison is None:
         return work.choosing(open_one, done or Work(), form)
-    value = work.editing(shown.item, shown.comparison, done or Work(), form)
-    if before := shown.item.superseded:
-        value["decided"] = say("{ruling} by {who}", ruling=before.ruling, who=before.annotator)
-    return value
+    return work.editing(shown.item, shown.comparison, done or Work(), form)
 
 
 def buttons(view: View) -> dict[str, Any]:
@@ -206,15 +203,15 @@ def progress(now: Progress) -> Value:
     """Return how far everybody is, and how this person does."""
     words: list[Phrase] = [say("{done} of {total}", done=now.decided, total=now.total)]
     if now.per_minute:
-        words.append(say("{n} a minute", n=f"{now.per_minute:.1f}"))
+        words.append(say("{n} a minute", n=round(now.per_minute, 1)))
     if now.mean_s is not None:
-        words.append(say("{n} s each", n=f"{now.mean_s:.0f}"))
+        words.append(say("{n} s each", n=round(now.mean_s)))
     judged = sum(n for ruling, n in now.mine.items() if ruling in ("accepted", "edited", "rejected", "tied"))
     if judged:
         accepted = now.mine.get("accepted", 0) + now.mine.get("edited", 0)
-        words.append(say("accepted {n} %", n=f"{100 * accepted / judged:.0f}"))
+        words.append(say("accepted {n} %", n=round(100 * accepted / judged)))
     if now.n_hunks:
-        words.append(say("edits kept {n} %", n=f"{100 * now.n_kept / now.n_hunks:.0f}"))
+        words.append(say("edits kept {n} %", n=round(100 * now.n_kept / now.n_hunks)))
     return {"title": "Prompts", "total": now.total, "done": now.decided, "words": words}
 
 
@@ -253,7 +250,7 @@ def another(shown: Shown) -> dict[str, Value]:
 
 def writing(title: str, step: Writing) -> Value:
     """Return a pane whose text is being written."""
-    right = say("{n} tokens a second", n=f"{step.tokens_per_s:.0f}")
+    right = say("{n} tokens a second", n=round(step.tokens_per_s))
     return {"title": title, "text": step.text, "writing": True, "note": "writing", "right": right, "follow": True}
 
 
@@ -264,7 +261,11 @@ def _prompt(shown: Shown) -> Value:
     alone = len(prompt.messages) == 1
     note = " · ".join(word for word in (prompt.category, prompt.language, prompt.origin) if word)
     turns = [_turn(message, alone=alone, shown=shown) for message in prompt.messages]
-    return {"title": "Prompt", "note": note, "turns": turns}
+    value: Value = {"title": "Prompt", "note": note, "turns": turns}
+    if shown.item and (before := shown.item.superseded):
+        words = "Decided before: {ruling} by {who}. Deciding again replaces that; it stays in the history."
+        value["info"] = say(words, ruling=before.ruling, who=before.annotator)
+    return value
 
 
 def _turn(message: Message, *, alone: bool, shown: Shown) -> Value:

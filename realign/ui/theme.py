@@ -9,8 +9,8 @@ from gradio.themes.utils.fonts import LocalFont
 STATIC = Path(__file__).parent / "static"
 SCRIPTS = ("page.js", "rendered.js", "work.js", "keys.js")
 
-SANS = (LocalFont("IBM Plex Sans"), "system-ui", "sans-serif")
-MONO = (LocalFont("IBM Plex Mono"), "ui-monospace", "monospace")
+SANS = (LocalFont("IBM Plex Sans", weights=(400, 700)), "system-ui", "sans-serif")
+MONO = (LocalFont("IBM Plex Mono", weights=(400, 700)), "ui-monospace", "monospace")
 
 ACCENT = "#0f5c63"
 

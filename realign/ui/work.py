@@ -92,9 +92,9 @@ def choosing(item: Item | TwoDrafts, work: Work, form: Form) -> Value:
     return {"mode": "choose", "key": key_of(item), "text": work.final_text, **_asked(work, form)}
 
 
-def waiting(item: Item | TwoDrafts | None) -> Value:
-    """Return what stands there while texts are missing."""
-    return {"mode": "wait", "key": key_of(item) if item else ""}
+def waiting(item: Item | TwoDrafts | None, *, by_side: bool) -> Value:
+    """Return what stands there while texts are missing; nothing where no text will be edited."""
+    return {"mode": "wait", "key": key_of(item) if item else "", "by_side": by_side}
 
 
 def pieces(comparison: Comparison) -> list[Any]:

@@ -15,7 +15,7 @@ N_ITEMS = 150
 
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_tiny_model(tmp_path_factory.mktemp("tiny"))
+    return make_tiny_model(tmp_path_factory.mktemp("tiny"), max_length=2048)
 
 
 @pytest.fixture(scope="module")

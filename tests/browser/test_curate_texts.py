@@ -206,7 +206,7 @@ def test_two_drafts_are_compared_side_by_side_and_undone(curating: App, open_des
     ("locale", "accept", "draft", "tab"),
     [
         ("zh-CN", "接受", "草稿", "标注"),
-        ("de-DE", "Annehmen", "Entwurf", "Sichten"),
+        ("de-DE", "Annehmen", "Entwurf", "Bewerten"),
         ("en-GB", "Accept", "Draft", "Curate"),
     ],
 )

@@ -62,6 +62,7 @@ def test_another_revision_leaves_the_one_in_front_to_decide_on_and_its_work_kept
     assert desk.final.input_value() != REVISION + " Truly."
     desk.press("[")
     expect(desk.final).to_have_value(REVISION + " Truly.")
+    desk.next("s")
 
 
 def test_half_a_character_is_refused_in_words_and_the_text_stays(desk: Desk) -> None:

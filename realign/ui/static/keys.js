@@ -27,6 +27,18 @@ Object.assign(window.realign, (() => {
     sheet.textContent = rules.join("\n");
   };
 
+  // The keys of actions that have no button of their own, as small caps beside what they do.
+  const caps = (...names) => {
+    const box = make("span", "r-caps");
+    if (chosen.off) return box;
+    for (const name of names) {
+      const action = actions.find((one) => one.name === name);
+      if (action) box.append(make("span", "", cap(keyOf(action))));
+    }
+    box.setAttribute("aria-hidden", "true");
+    return box;
+  };
+
   const visible = (node) => node && node.offsetParent !== null && !node.disabled;
   const press = async (id) => {
     await settled();
@@ -71,8 +83,10 @@ Object.assign(window.realign, (() => {
             event.preventDefault();
             event.stopPropagation();
             if (["Shift", "Control", "Alt", "Meta"].includes(event.key)) return;
-            take(action, event.key);
+            const told = take(action, event.key);
             draw();
+            list.querySelectorAll("button")[actions.indexOf(action)].focus();
+            changedKeys.textContent = told;
           });
         });
         row.append(make("span", "r-key", say(action.what)), button);
@@ -87,12 +101,15 @@ Object.assign(window.realign, (() => {
     // A key does one thing: the action that had it takes the one that becomes free.
     const take = (action, pressed) => {
       const key = pressed.length === 1 ? pressed.toLowerCase() : pressed.toLowerCase();
-      if (key === "escape" || key === "tab" || key === "enter" || /^[1-9]$/.test(key)) return;
+      if (key === "escape" || key === "tab" || key === "enter" || /^[1-9]$/.test(key)) return say("This key cannot be changed.");
       const holder = actions.find((other) => other !== action && keyOf(other) === key);
       if (holder) chosen.map[holder.name] = keyOf(action);
       chosen.map[action.name] = key;
       store();
+      return [action, holder].filter(Boolean).map((one) => say(["{what}: now {key}", { what: one.what, key: cap(keyOf(one)) }])).join(" · ");
     };
+    const changedKeys = make("p", "r-note");
+    changedKeys.setAttribute("role", "status");
     const on = make("label", "r-switch");
     const box = make("input");
     box.type = "checkbox";
@@ -114,7 +131,7 @@ Object.assign(window.realign, (() => {
     const foot = make("div", "r-head");
     foot.append(on, reset);
     draw();
-    sheet("Keys", make("p", "r-note", say("Press a key's button and then another key to change it.")), list, foot);
+    sheet("Keys", make("p", "r-note", say("Press a key's button and then another key to change it.")), changedKeys, list, foot);
   };
 
   const openGuidelines = () => {
@@ -148,7 +165,8 @@ Object.assign(window.realign, (() => {
     const own = make("button", "r-button primary", say("Flag"));
     own.type = "button";
     own.addEventListener("click", () => done(""));
-    const opened = sheet("Why is it flagged?", box, comment, own);
+    const opened = sheet("Why is it flagged?", comment, make("p", "r-note", say("A number flags at once; write a comment first, if any.")), box, own);
+    box.querySelector("button")?.focus();
     opened.addEventListener("keydown", (event) => {
       if (event.target === comment) {
         if (event.key === "Enter" && !event.isComposing) done("");
@@ -435,5 +453,5 @@ Object.assign(window.realign, (() => {
     }, true);
   };
 
-  return { links, ask, openAsk, history, said, tell, tour, listen };
+  return { links, caps, ask, openAsk, history, said, tell, tour, listen };
 })());

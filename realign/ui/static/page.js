@@ -48,6 +48,19 @@ window.realign = (() => {
     return row;
   };
 
+  // Text that goes on below its frame fades out there, so that nobody takes it for the end.
+  const fade = (node, told = () => {}) => {
+    const look = () => {
+      const below = node.scrollHeight - node.scrollTop - node.clientHeight > 6;
+      node.classList.toggle("r-below", below);
+      told(below);
+    };
+    node.addEventListener("scroll", look, { passive: true });
+    node.addEventListener("input", look);
+    new ResizeObserver(look).observe(node);
+    requestAnimationFrame(look);
+  };
+
   // The sides scroll together: as far as one is read, the other is shown.
   let leading = null;
   const together = (text) => {
@@ -111,8 +124,12 @@ window.realign = (() => {
       if (value.writing) text.append(make("span", "r-caret", ""));
       root.append(text);
       text.scrollTop = value.follow && (atEnd || !before) ? text.scrollHeight : top;
-      if (element.closest("#draft, #revision")) together(text);
+      if (element.closest("#draft, #revision")) {
+        together(text);
+        fade(text);
+      }
     }
+    if (value.info) root.append(make("p", "r-info", say(value.info)));
     for (const item of value.rows || []) {
       const row = make("div", "r-row");
       row.append(make("span", "r-key", say(item[0])), make("span", "r-value", item[1]));
@@ -288,5 +305,5 @@ window.realign = (() => {
 
   const speak = (tables) => (translations = tables);
 
-  return { make, fresh, say, clock, speak, pane, bar, state, scores, curve, days };
+  return { make, fresh, say, clock, speak, fade, pane, bar, state, scores, curve, days };
 })();

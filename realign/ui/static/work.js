@@ -2,7 +2,7 @@
 // the person works; the server gets the whole of it with every press, and keeps it as it grows.
 "use strict";
 Object.assign(window.realign, (() => {
-  const { make, fresh, say, clock } = window.realign;
+  const { make, fresh, say, clock, fade } = window.realign;
   const KEPT = "realign-work";
   const SETTLE_MS = 500;
   const IDLE_MS = 60_000;
@@ -282,14 +282,22 @@ Object.assign(window.realign, (() => {
     body.setAttribute("aria-label", say("Changes from draft to revision"));
     body.dir = "auto";
     for (const piece of value.pieces) body.append(typeof piece === "string" ? unchanged(piece) : toggleNode(piece));
-    box.append(body);
-    if (hunks().length > 1) {
+    const rest = make("span", "r-rest");
+    box.append(body, rest);
+    fade(body, (below) => {
+      const bottom = body.getBoundingClientRect().bottom;
+      const n = [...body.querySelectorAll(".r-hunk")].filter((node) => node.getBoundingClientRect().top > bottom - 12).length;
+      rest.hidden = !below || !n;
+      rest.textContent = say(["{n} more edit below|{n} more edits below", { n }]);
+    });
+    if (hunks().length) {
       const all = make("div", "r-all");
-      for (const [words, out] of [["Accept all", false], ["Refuse all", true]]) {
+      all.append(window.realign.caps("next-edit", "previous-edit", "toggle"));
+      for (const [words, out, key] of hunks().length > 1 ? [["Accept all", false, "accept-all"], ["Refuse all", true, "refuse-all"]] : []) {
         const button = make("button", "r-link", say(words));
         button.type = "button";
         button.addEventListener("click", () => allEdits(out));
-        all.append(button);
+        all.append(button, window.realign.caps(key));
       }
       head.append(all);
     }
@@ -305,14 +313,14 @@ Object.assign(window.realign, (() => {
 
   let lastTyped = 0;
   const finalCard = (value) => {
-    const [box, head] = card("final", "Final text", "type to change it by hand");
+    const [box, head] = card("final", "Final text");
     const against = make("button", "r-link", say("against the draft"));
     against.type = "button";
     against.id = "against";
     against.addEventListener("click", askAgainst);
     const kept = make("span", "r-right r-kept", value.decided ? say(value.decided) : "");
     kept.setAttribute("role", "status");
-    head.append(against, kept);
+    head.append(window.realign.caps("edit"), against, window.realign.caps("against"), kept);
     const field = make("textarea", "r-field");
     field.value = now.text;
     field.dir = "auto";
@@ -333,6 +341,7 @@ Object.assign(window.realign, (() => {
     diff.dir = "auto";
     box.append(field, diff, beside());
     requestAnimationFrame(() => fit(field));
+    fade(field);
     return box;
   };
 
@@ -444,8 +453,11 @@ Object.assign(window.realign, (() => {
       event.stopPropagation();
       now.ratings[scale.name] = undefined;
       set(n);
-      const rows = [...root.querySelectorAll(".r-rating")];
-      (rows[rows.indexOf(row) + 1] || rows[0]).querySelector("button").focus();
+      const following = [...root.querySelectorAll(".r-rating")];
+      const after = following[following.indexOf(row) + 1];
+      // After the last one the digits are reasons again.
+      if (after) after.querySelector("button").focus();
+      else document.activeElement.blur();
     });
     return row;
   };
@@ -490,13 +502,15 @@ Object.assign(window.realign, (() => {
       const [box] = card("beside", "Your view", "");
       box.append(beside());
       root.append(box);
-    } else {
+    } else if (!value.by_side) {
       const [changes] = card("changes", "Changes");
       const [final] = card("final", "Final text");
       for (const box of [changes, final]) box.append(make("div", "r-text", ""));
       root.append(changes, final);
-      if (value.lacks) setTimeout(() => send("write", {}), 0);
     }
+    if (value.lacks) setTimeout(() => send("write", {}), 0);
+    document.body.classList.toggle("r-wait", value.mode === "wait");
+    if (value.mode !== "wait") document.querySelector(".r-failure")?.remove();
     if (begun !== value) changed();
   };
 
