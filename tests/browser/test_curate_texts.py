@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, expect
 
 from tests.browser.curating import DRAFT, REVISION, Desk, decided, seed
 from tests.conftest import App
+from tests.tiny import make_tiny_model
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 
@@ -27,7 +28,8 @@ LONG = "\n".join(f"Line {n} of a very long text that goes on and on." for n in r
 
 
 @pytest.fixture(scope="module")
-def strange(tmp_path_factory: pytest.TempPathFactory, tiny: Path) -> App:
+def strange(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+    tiny = make_tiny_model(tmp_path_factory.mktemp("tiny"))  # takes 512 tokens: too few for the hostile text
     home = tmp_path_factory.mktemp("strange") / "home"
     texts = [(HOSTILE, HOSTILE, [OTHER]), (f"Long {HOSTILE}", LONG, [LONG.replace("Line 7 ", "Line seven ")])]
     seed(home, str(tiny), [*texts, *((f"Tell story {n}.", DRAFT, [REVISION]) for n in range(30))])
