@@ -107,13 +107,13 @@ class Curate:
         first = [self.seat, self.view, self.task, self.links, *panes]
         page.load(spoken(self.open), [self.seat, self.view], first, **AT_ONCE)
         page.unload(spoken(self.leave))
-        self.task.input(self._told(self.switch), [self.task, self.shown, self.seat], [self.view, *panes], **AT_ONCE)
-        self.own.submit(self._told(self.ask_own), [self.own, self.shown, self.seat], [self.own, *panes], **AT_ONCE)
+        self.task.input(self._told(self.switch), [self.task, *held], [self.view, *panes], js=HAND_IN, **AT_ONCE)
+        self.own.submit(self._told(self.ask_own), [self.own, *held], [self.own, *panes], js=HAND_IN, **AT_ONCE)
         for name, button in self.rulings.items():
             inputs = [gr.State(screen.RULINGS[name]), *held]
             button.click(self._told(self.decide), inputs, panes, js=HAND_IN, **AT_ONCE)
         for name, handler in (("undo", self.undo), ("redo", self.redo)):
-            self.quiet[name].click(self._told(handler), [self.shown, self.seat], panes, **AT_ONCE)
+            self.quiet[name].click(self._told(handler), held, panes, js=HAND_IN, **AT_ONCE)
         for name, forward in (("back", False), ("forward", True)):
             inputs = [gr.State(forward), *held]
             self.quiet[name].click(self._told(self.step), inputs, panes, js=HAND_IN, **AT_ONCE)
@@ -153,15 +153,15 @@ class Curate:
         if seat and seat not in self._sessions.values():
             self.desk.leave(seat)
 
-    def switch(self, task: str, shown: Shown | None, seat: str, request: gr.Request) -> dict[Any, Any]:
-        """Go over to the other kind of task."""
-        view = screen.required(shown).view._replace(task=TWO if task == TWO else REVISIONS)
+    def switch(self, task: str, shown: Shown | None, data: Any, seat: str, request: gr.Request) -> dict[Any, Any]:
+        """Go over to the other kind of task; what was half done stays kept, here as everywhere below."""
+        view = self._left(shown, data)._replace(task=TWO if task == TWO else REVISIONS)
         self.desk.leave(seat)
         return {self.view: view.habits, **self._buttons(view), **self._next(view, seat, request)}
 
-    def ask_own(self, text: str, shown: Shown | None, seat: str, request: gr.Request) -> dict[Any, Any]:
+    def ask_own(self, text: str, shown: Shown | None, data: Any, seat: str, request: gr.Request) -> dict[Any, Any]:
         """Put a typed prompt in front of the person."""
-        view = screen.required(shown).view
+        view = self._left(shown, data)
         if view.task == TWO:
             raise InvalidInput("Choose the task Revisions first: a prompt of your own is answered and revised.")
         item = self.studio.add_prompt(text, seat, self.annotator)
@@ -198,31 +198,30 @@ class Curate:
         )
         return {**self._next(view, seat, request), self.said: screen.saved(stored.ruling)}
 
-    def undo(self, shown: Shown | None, seat: str, request: gr.Request) -> dict[Any, Any]:
+    def undo(self, shown: Shown | None, data: Any, seat: str, request: gr.Request) -> dict[Any, Any]:
         """Take the last decision back and show its item again."""
-        view = screen.required(shown).view
+        view = self._left(shown, data)
         if view.task == TWO:
             two = self.drafts_desk.undo_preference(self.annotator, seat)
             return {**self._screen(Shown(view, two=two), request), self.said: screen.told("Taken back")}
         item = self.desk.undo(self.annotator, seat)
         return {**self._screen(self._open(view, item), request), self.said: screen.told("Taken back")}
 
-    def redo(self, shown: Shown | None, seat: str, request: gr.Request) -> dict[Any, Any]:
+    def redo(self, shown: Shown | None, data: Any, seat: str, request: gr.Request) -> dict[Any, Any]:
         """Decide again what was taken back last."""
-        view = screen.required(shown).view
+        view = self._left(shown, data)
         if view.task == TWO:
             raise InvalidInput("Only decisions on revisions can be redone. Compare the two drafts again.")
         item = self.desk.redo(self.annotator, seat)
         return {**self._screen(self._open(view, item), request), self.said: screen.told("Decided again")}
 
     def step(self, forward: bool, shown: Shown | None, data: Any, seat: str, request: gr.Request) -> dict[Any, Any]:
-        """Open an earlier decision, or go forward again; what was half done stays kept."""
-        shown = screen.required(shown)
-        if shown.view.task == TWO:
+        """Open an earlier decision, or go forward again."""
+        view = self._left(shown, data)
+        if view.task == TWO:
             raise InvalidInput("Going back is for revisions. Use Undo to compare the last two drafts again.")
-        self._keep(shown, data)
-        item = self.desk.step(shown.item, seat, self.annotator, forward=forward)
-        return self._screen(self._open(shown.view, item), request)
+        item = self.desk.step(screen.required(shown).item, seat, self.annotator, forward=forward)
+        return self._screen(self._open(view, item), request)
 
     def flip(self, shown: Shown | None, request: gr.Request, event: gr.EventData) -> dict[Any, Any]:
         """Put another revision of the same draft in front."""
@@ -375,6 +374,12 @@ class Curate:
         done = self.desk.work(shown.item, self.annotator) if shown.item else None
         drawing: dict[Any, Any] = {getattr(self, name): value for name, value in screen.texts(shown).items()}
         return {**drawing, self.work: screen.work_of(shown, done, self.desk.form), self.shown: shown}
+
+    def _left(self, shown: Shown | None, data: Any) -> View:
+        """Keep what is half done of an item that is being left; return how the person works."""
+        shown = screen.required(shown)
+        self._keep(shown, data)
+        return shown.view
 
     def _keep(self, shown: Shown, data: Any) -> datetime | None:
         """Store what the browser hands in of a revision; nothing where none is on the screen."""

@@ -171,6 +171,19 @@ def test_half_done_edits_survive_kill_dash_9(
     desk.close()
 
 
+def test_what_was_typed_just_before_undo_is_there_on_the_way_back(desk: Desk) -> None:
+    desk.next("a")
+    prompt = desk.prompt
+    write_at_end(desk, " Truly.")
+    desk.page.evaluate("document.getElementById('undo').click()")  # at once, before anything could be kept by itself
+    expect(desk.page.locator("#prompt .r-words")).not_to_have_text(prompt)
+    desk.page.evaluate("localStorage.removeItem('realign-work')")
+    desk.ready()
+    desk.next("s")
+    assert (desk.prompt, desk.final.input_value()) == (prompt, REVISION + " Truly.")
+    desk.next("s")
+
+
 def test_half_done_edits_never_override_a_decision(desk: Desk, curating: App) -> None:
     write_at_end(desk, " Truly.")
     desk.saved()
