@@ -32,9 +32,9 @@ def write_ahead(
 ) -> Generator[None]:
     """Write what the next items lack until enough are ready; yield after each batch.
 
-    A batch ends at once when somebody asks for a model; texts that were finished by then are stored, the others are
-    written later. `tried` counts, by prompt, how often nothing came of it though nobody asked: such a prompt is left
-    to the person it comes up for, who is told why.
+    A batch ends at once when somebody asks for a model, or a run begins to compute; texts that were finished by then
+    are stored, the others are written later. `tried` counts, by prompt, how often nothing came of it though nobody
+    asked: such a prompt is left to the person it comes up for, who is told why.
     """
     while not computing():
         wanted = PER_SEAT * max(1, n_seats())
@@ -46,7 +46,7 @@ def write_ahead(
             return
         drafts: dict[str, Draft | None] = {prompt.id: _own_draft(store, policy, prompt) for prompt in bare}
         undrafted = [prompt for prompt in bare if drafts[prompt.id] is None]
-        for prompt, written in _draft(models, policy, undrafted, new_id):
+        for prompt, written in _draft(models, policy, undrafted, computing, new_id):
             store.add_drafts([written])
             drafts[prompt.id] = written
         yield
@@ -54,7 +54,7 @@ def write_ahead(
         revised: set[str] = set()
         for temperature in orders.REVISING_AGAIN:
             decoding = orders.REVISING.model_copy(update={"temperature": temperature})
-            made = _revise(models, reviser, drafted, decoding, new_id)
+            made = _revise(models, reviser, drafted, decoding, computing, new_id)
             store.add_revisions(made.values())
             revised |= made.keys()
             yield
@@ -64,14 +64,20 @@ def write_ahead(
                 for prompt, draft in drafted
                 if draft.id in made and refusal_reason(draft.text, made[draft.id].text)
             ]
+        if computing():
+            return
         # Reached only while nobody waits: who asks for a model ends this at a yield.
         tried.update(prompt.id for prompt in bare if (draft := drafts[prompt.id]) is None or draft.id not in revised)
 
 
 def _draft(
-    models: LiveModels, policy: ModelSpec, prompts: list[Prompt], new_id: Callable[[], str]
+    models: LiveModels,
+    policy: ModelSpec,
+    prompts: list[Prompt],
+    stopped: Callable[[], bool],
+    new_id: Callable[[], str],
 ) -> list[tuple[Prompt, Draft]]:
-    answers = models.write_aside(policy, [prompt.messages for prompt in prompts], orders.DRAFTING)
+    answers = models.write_aside(policy, [prompt.messages for prompt in prompts], orders.DRAFTING, stopped=stopped)
     return [
         (prompt, draft_of(new_id(), prompt, answer, models.backend(policy), orders.DRAFTING))
         for prompt, answer in zip(prompts, answers, strict=True)
@@ -84,11 +90,12 @@ def _revise(
     reviser: ModelSpec,
     drafted: list[tuple[Prompt, Draft]],
     decoding: Decoding,
+    stopped: Callable[[], bool],
     new_id: Callable[[], str],
 ) -> dict[str, Revision]:
     """Return the finished revisions by the id of their draft."""
     chats = [revision_prompt(DEFAULT_TEMPLATE, prompt.messages, draft.text) for prompt, draft in drafted]
-    answers = models.write_aside(reviser, chats, decoding, [draft.text for _, draft in drafted])
+    answers = models.write_aside(reviser, chats, decoding, [draft.text for _, draft in drafted], stopped=stopped)
     return {
         draft.id: revision_of(new_id(), draft, answer, models.backend(reviser), decoding, DEFAULT_TEMPLATE)
         for (_, draft), answer in zip(drafted, answers, strict=True)

@@ -8,6 +8,7 @@ person waits for. Nothing heavy is imported until it is needed, so that the page
 """
 
 import threading
+import time
 import uuid
 from collections.abc import Callable, Collection, Iterator
 from datetime import UTC, datetime
@@ -76,6 +77,8 @@ class Studio:
         self._new_id = new_id
         self._collecting = threading.Lock()
         self._untaken: set[str] = set()
+        self._looked = 0.0
+        self._runs_compute = False
 
     # --- models in use -----------------------------------------------------------------------------------------------
 
@@ -143,7 +146,14 @@ class Studio:
 
     def write_ahead(self) -> None:
         """Keep the next items of everybody at work ready, while nobody waits for a model and no run computes."""
-        self.desk.write_ahead(lambda: any(view.state in ("starting", "running") for view in self.runs()))
+        self.desk.write_ahead(self._computing)
+
+    def _computing(self) -> bool:
+        """Say whether a run computes, as of at most two seconds ago: it is asked with every token."""
+        if time.monotonic() > self._looked + 2:
+            self._runs_compute = any(view.state in ("starting", "running") for view in self.runs())
+            self._looked = time.monotonic()
+        return self._runs_compute
 
     def chat(self, messages: Chat) -> Iterator[Writing | Answer]:
         """Let the policy in use answer a conversation; nothing is stored."""

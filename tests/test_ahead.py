@@ -57,6 +57,19 @@ def test_nothing_is_written_ahead_while_a_run_computes(studio: Studio) -> None:
     assert studio.store.ready(100) == 0
 
 
+def test_a_run_that_begins_to_compute_ends_a_batch_at_once(studio: Studio) -> None:
+    asked: list[int] = []
+
+    def computing() -> bool:
+        asked.append(1)
+        return len(asked) > 3
+
+    studio.desk.write_ahead(computing)
+    until(lambda: idle(studio))
+    assert studio.store.ready(100) == 0
+    assert [len(studio.store.drafts_of(prompt.id)) for prompt in studio.store.prompts()] == [0] * 14
+
+
 def test_somebody_who_waits_gets_the_model_and_what_was_cut_off_is_written_later(studio: Studio) -> None:
     studio.write_ahead()
     said = list(studio.chat((Message(role="user", content="Hello"),)))

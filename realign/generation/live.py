@@ -3,11 +3,11 @@
 import contextlib
 import logging
 import threading
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from realign.errors import InvalidInput, ModelUnavailable, RealignError
-from realign.generation import Answer, Backend, ModelShelf, Writing
+from realign.generation import Answer, Backend, ModelShelf, Writing, never
 from realign.models.catalog import ModelSpec
 from realign.records import Chat, Decoding
 
@@ -79,22 +79,29 @@ class LiveModels:
         return answers
 
     def write_aside(
-        self, spec: ModelSpec, chats: Sequence[Chat], decoding: Decoding, guesses: Sequence[str] = ()
+        self,
+        spec: ModelSpec,
+        chats: Sequence[Chat],
+        decoding: Decoding,
+        guesses: Sequence[str] = (),
+        *,
+        stopped: Callable[[], bool] = never,
     ) -> list[Answer | None]:
-        """Write answers that nobody waits for; once somebody waits, what is not finished is dropped: None.
+        """Write answers that nobody waits for; once somebody waits, or `stopped` holds, the unfinished ones are None.
 
         None, too, for a conversation that the model cannot take; it does not stand in the way of the others.
         """
         if not chats:
             return []
         try:
-            answers = self.backend(spec).generate(chats, decoding, guesses, stopped=lambda: self._n_writing > 0)
+            backend = self.backend(spec)
+            answers = backend.generate(chats, decoding, guesses, stopped=lambda: self._n_writing > 0 or stopped())
         except InvalidInput as error:
             if len(chats) == 1:
                 log.info("Not written ahead: %s", error)
                 return [None]
             alone = zip(chats, guesses or [""] * len(chats), strict=True)
-            return [self.write_aside(spec, [chat], decoding, [guess])[0] for chat, guess in alone]
+            return [self.write_aside(spec, [chat], decoding, [guess], stopped=stopped)[0] for chat, guess in alone]
         return [answer if answer.text and answer.finish != "cancelled" else None for answer in answers]
 
     def meanwhile(self, work: Generator[object]) -> None:

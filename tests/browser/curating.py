@@ -89,7 +89,7 @@ class Desk:
         """Wait until the item can be decided on, and a press is no longer taken for the item before."""
         expect(self.page.locator("#work .r-card").first).to_be_visible(timeout=60_000)
         expect(self.page.locator("#final textarea")).to_be_visible(timeout=60_000)
-        self.page.wait_for_timeout(450)
+        self.page.wait_for_function("!realign.justDrawn()")
 
     @property
     def final(self) -> Locator:
