@@ -92,6 +92,7 @@ def wait_for_item(page: Page) -> Ruled:
     """Wait until draft and revision are written and return what the screen shows."""
     final = page.locator("#final textarea")
     expect(final).to_be_enabled(timeout=WRITTEN_MS)
+    page.wait_for_function("!realign.justDrawn()")  # sooner, a press is taken for the item before
     draft, revision = (page.locator(f"#{side} .r-text").text_content() or "" for side in ("draft", "revision"))
     return Ruled(draft, revision, final.input_value(), "")
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 import regex
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from realign.curation.hunks import Comparison, apply, compare, edits, matching_refusals
@@ -196,6 +196,8 @@ def test_a_change_of_white_space_alone_is_one_hunk_of_white_space(script: str, d
     at = data.draw(st.integers(0, len(between) - 1))
     other = data.draw(st.sampled_from([space for space in spaces if space != between[at]]))
     changed = [*between[:at], other, *between[at + 1 :]]
+    # A letter that draws the following space into its own cluster, such as Malayalam's dot reph, is not torn from it.
+    assume(all(regex.findall(r"\X", f"{word} ")[-1] == " " for word in chosen))
     comparison = compare(spaced(chosen, between), spaced(chosen, changed))
     assert [(hunk.old, hunk.new) for hunk in comparison.hunks] == [(between[at], other)]
 

@@ -43,6 +43,7 @@ def open_page(app: App, chromium: Browser | BrowserContext) -> Page:
     page = chromium.new_page()
     page.goto(app.address)
     expect(page.locator("#final textarea")).to_be_enabled(timeout=60_000)
+    page.wait_for_function("!realign.justDrawn()")  # sooner, a press is taken for the item before
     return page
 
 
