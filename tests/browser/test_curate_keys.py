@@ -87,6 +87,10 @@ def test_j_k_and_space_go_through_the_edits(desk: Desk) -> None:
     assert desk.page.evaluate("document.activeElement.tagName") == "TEXTAREA"
     desk.press("Escape", "j")
     assert desk.page.evaluate(focused) == "0"  # after the last edit comes the first
+    desk.press("j", "j")
+    desk.next("s")
+    desk.press("j")
+    assert desk.page.evaluate(focused) == "0"  # another item begins with its first
 
 
 def test_space_without_an_edit_in_focus_shows_the_first_and_changes_nothing(desk: Desk) -> None:

@@ -347,6 +347,7 @@ Object.assign(window.realign, (() => {
   };
   // After a visit to the text, the next edit follows the one that was left.
   let place = null;
+  const fromTheFirst = () => (place = null);
   const resume = (hunks) => {
     const at = hunks.findIndex((node) => node.dataset.index === place);
     return at < 0 ? 0 : (at + 1) % hunks.length;
@@ -453,5 +454,5 @@ Object.assign(window.realign, (() => {
     }, true);
   };
 
-  return { links, caps, ask, openAsk, history, said, tell, tour, listen };
+  return { links, caps, ask, openAsk, history, said, tell, tour, fromTheFirst, listen };
 })());

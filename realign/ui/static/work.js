@@ -470,7 +470,10 @@ Object.assign(window.realign, (() => {
     // The same item drawn again, as when only the buttons changed: what the person has done stays.
     if (value.mode === "edit" && now.mode === "edit" && value.key === now.key && root?.isConnected) return;
     const another = value.key.split(":")[0] !== now.key.split(":")[0];
-    if (another) active = 0;
+    if (another) {
+      active = 0;
+      window.realign.fromTheFirst();
+    }
     if (!another) keep(); // another revision of the same draft comes to the front: what was typed last goes first
     clearTimeout(timer);
     pending = null;
