@@ -87,10 +87,10 @@ class Desk:
         self.store = store
         self.models = models
         self.form = form
-        self._spec = spec
+        self.spec = spec
         self._tried: Counter[str] = Counter()
-        self._now = now
-        self._new_id = new_id
+        self.now = now
+        self.new_id = new_id
 
     # --- what is in front --------------------------------------------------------------------------------------------
 
@@ -99,8 +99,8 @@ class Desk:
 
         What `annotator` has begun comes first, whatever browser they began it in.
         """
-        now = self._now()
-        lease = self.store.lease(seat, now, now + LEASE, self._new_id(), prompt_id, annotator)
+        now = self.now()
+        lease = self.store.lease(seat, now, now + LEASE, self.new_id(), prompt_id, annotator)
         return lease and self._begun(self._item(lease), annotator)
 
     def open_item(self, prompt_id: str, seat: str, annotator: str) -> Item:
@@ -148,11 +148,11 @@ class Desk:
 
     def write_draft(self, prompt: Prompt) -> Iterator[Writing | Draft]:
         """Let the policy answer `prompt`; the draft is stored before it is yielded as the last item."""
-        spec = self._spec("policy")
+        spec = self.spec("policy")
         decoding = orders.DRAFTING.model_copy(update={"seed": len(self.store.drafts_of(prompt.id))})
         for step in self.models.write(spec, prompt.messages, decoding):
             if isinstance(step, Answer):
-                draft = draft_of(self._new_id(), prompt, step, self.models.backend(spec), decoding)
+                draft = draft_of(self.new_id(), prompt, step, self.models.backend(spec), decoding)
                 self.store.add_drafts([draft])
                 yield draft
             else:
@@ -178,7 +178,7 @@ class Desk:
         """
         if asking.n > 1 and asking.temperature == 0:
             raise InvalidInput("At temperature 0 all revisions would be the same. Raise it, or ask for one.")
-        spec = self._spec("reviser")
+        spec = self.spec("reviser")
         instruction = asking.instruction.strip()
         seed = len(self.store.revisions_of(draft.id)) if asking.seed is None else asking.seed
         decoding = orders.REVISING.model_copy(update={"temperature": asking.temperature, "seed": seed})
@@ -195,7 +195,7 @@ class Desk:
                 yield step
                 continue
             backend = self.models.backend(spec)
-            revision = revision_of(self._new_id(), draft, step, backend, decoding, asking.template, instruction)
+            revision = revision_of(self.new_id(), draft, step, backend, decoding, asking.template, instruction)
             self.store.add_revisions([revision])
             yield revision
 
@@ -205,12 +205,12 @@ class Desk:
             write_ahead(
                 self.store,
                 self.models,
-                self._spec("policy"),
-                self._spec("reviser"),
+                self.spec("policy"),
+                self.spec("reviser"),
                 computing=computing,
-                n_seats=lambda: self.store.n_seats(self._now()),
+                n_seats=lambda: self.store.n_seats(self.now()),
                 tried=self._tried,
-                new_id=self._new_id,
+                new_id=self.new_id,
             )
         )
 
@@ -226,7 +226,7 @@ class Desk:
         """Store half-done work on `item`; none where the item was decided meanwhile and nothing was kept."""
         if item.revision is None:
             raise InvalidInput("There is no revision to work on yet. Wait until it is written.")
-        now = self._now()
+        now = self.now()
         if work == untouched(item):
             self.store.drop_unfinished(annotator, item.revision.id)
             return now
@@ -261,7 +261,7 @@ class Desk:
             ruling,
             work,
             annotator=annotator,
-            now=self._now(),
+            now=self.now(),
             active_ms=active_ms,
             blind=blind,
             side=side_of(item.decision_id) if blind else "right",
@@ -280,7 +280,7 @@ class Desk:
         if last is None:
             raise NotFound("There is nothing to undo: you have not decided anything yet.")
         self.store.release(seat)
-        self.store.decide(withdraw(last, decision_id=self._new_id(), annotator=annotator, now=self._now()))
+        self.store.decide(withdraw(last, decision_id=self.new_id(), annotator=annotator, now=self.now()))
         item = self.open_item(last.prompt_id, seat, annotator)
         draft, revision = self.store.draft(last.draft_id), self.store.revision(last.revision_id)
         item = item._replace(draft=draft, revision=revision, revisions=self._candidates(draft, revision))
@@ -293,18 +293,18 @@ class Desk:
         if wanted is None:
             raise NotFound("There is nothing to redo: you have decided something since, or undone nothing.")
         decision = self.store.decision(wanted)
-        again = {"id": self._new_id(), "decided": self._now(), "supersedes": None}
+        again = {"id": self.new_id(), "decided": self.now(), "supersedes": None}
         self.store.decide(decision.model_copy(update=again))
         return self.next_revision(seat, annotator)
 
     def progress(self, annotator: str) -> Progress:
         """Return how far `annotator` is."""
-        return self.store.progress(annotator, self._now())
+        return self.store.progress(annotator, self.now())
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
     def _item(self, lease: Lease) -> Item:
-        return pairing.item_of(self.store, lease, self._spec("policy"), self._spec("reviser"))
+        return pairing.item_of(self.store, lease, self.spec("policy"), self.spec("reviser"))
 
     def _candidates(self, draft: Draft, shown: Revision) -> tuple[Revision, ...]:
         found = tuple(self.store.revisions_of(draft.id))

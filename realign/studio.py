@@ -72,7 +72,7 @@ class Studio:
         self.models = LiveModels()
         self.form = load_form(settings.form)
         self.desk = Desk(store, self.models, self.spec, self.form, now=now, new_id=new_id)
-        self.drafts_desk = DraftsDesk(store, self.models, self.spec, self.form, now=now, new_id=new_id)
+        self.drafts_desk = DraftsDesk(self.desk)
         self._now = now
         self._new_id = new_id
         self._collecting = threading.Lock()

@@ -1,40 +1,23 @@
 """Two drafts of one prompt in front of one person: the second kind of task, whose answers are on-policy pairs."""
 
-from collections.abc import Callable
-from datetime import datetime
 from typing import Literal
 
 from realign import orders, pairing
-from realign.curation.form import Form
 from realign.curation.ruling import side_of
-from realign.desk import LEASE
+from realign.desk import LEASE, Desk
 from realign.errors import InvalidInput, NotFound
-from realign.generation.live import LiveModels
 from realign.generation.recipe import draft_of
-from realign.models.catalog import ModelSpec
-from realign.records import Actor, Draft, Preference, Side, TwoDrafts, Work
-from realign.store import Lease, Store
+from realign.records import Draft, Preference, Side, TwoDrafts, Work
+from realign.store import Lease
 
 
 class DraftsDesk:
     """What the curation screen calls while people compare drafts."""
 
-    def __init__(
-        self,
-        store: Store,
-        models: LiveModels,
-        spec: Callable[[Actor], ModelSpec],
-        form: Form,
-        *,
-        now: Callable[[], datetime],
-        new_id: Callable[[], str],
-    ) -> None:
-        self.store = store
-        self.models = models
-        self.form = form
-        self._spec = spec
-        self._now = now
-        self._new_id = new_id
+    def __init__(self, desk: Desk) -> None:
+        """Work with the store, models, clock and form of `desk`."""
+        self.store, self.models, self.form = desk.store, desk.models, desk.form
+        self._spec, self._now, self._new_id = desk.spec, desk.now, desk.new_id
 
     def next_two(self, seat: str) -> TwoDrafts | None:
         """Lease the next prompt on which nobody has said which of two drafts is better; none when none waits."""
@@ -76,6 +59,7 @@ class DraftsDesk:
         if two.left is None or two.right is None:
             raise InvalidInput("There are no two drafts to compare yet. Wait until they are written.")
         work = work or Work()
+        self.form.check("skipped", work)  # its limits; what a decision requires is asked of the final text
         return self.store.prefer(
             Preference(
                 id=two.decision_id,

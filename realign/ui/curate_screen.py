@@ -175,7 +175,9 @@ def work_of(shown: Shown, done: Work | None, form: Form) -> Value:
     if open_one is None or None in shown.sides:
         return work.waiting(open_one, by_side=shown.view.by_side)
     if shown.view.by_side or shown.item is None or shown.comparison is None:
-        return work.choosing(open_one, done or Work(), form)
+        # Ratings are of the final text, which two drafts do not have.
+        asked = form.model_copy(update={"ratings": (), "required": ()}) if shown.two else form
+        return work.choosing(open_one, done or Work(), asked)
     return work.editing(shown.item, shown.comparison, done or Work(), form)
 
 

@@ -24,9 +24,14 @@ def test_a_decision_that_lacks_what_is_required_is_refused_with_the_names_of_all
     STRICT.check("accepted", Work(reasons=("tone",), ratings={"helpful": 4}))
 
 
-@pytest.mark.parametrize("ruling", ["skipped"])
-def test_a_skipped_item_needs_nothing(ruling: Ruling) -> None:
-    STRICT.check(ruling, Work())
+@pytest.mark.parametrize(("ruling", "needs"), [("skipped", False), ("accepted", True), ("tied", True)])
+def test_a_skipped_item_needs_nothing(ruling: Ruling, needs: bool) -> None:
+    refused = False
+    try:
+        STRICT.check(ruling, Work())
+    except InvalidInput:
+        refused = True
+    assert refused == needs
 
 
 def test_a_flag_needs_a_reason_or_a_comment() -> None:
